@@ -46,6 +46,8 @@ pub enum ProblemCode {
     /// The cache is not stored: results are computed again after a restart.
     Cache,
     Audit,
+    /// The history of runs is incomplete.
+    History,
     Credentials,
 }
 

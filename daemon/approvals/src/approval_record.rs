@@ -1,6 +1,6 @@
 //! Approvals as the history stores them, while their answers have not been used.
 //!
-//! Invariant: whoever resumes the call sends exactly what was shown.
+//! Invariant: a resumed call is sent with the arguments that the user was shown.
 
 use std::{
     sync::Arc,
@@ -70,7 +70,7 @@ pub(super) fn stored_approval(view: &ApprovalSnapshot) -> HeldApproval {
     }
 }
 
-/// The approvals of an owner that were stored by a previous daemon, and the problems of those that cannot be read.
+/// The stored approvals of an owner. Adds a problem for each approval that cannot be read.
 pub(super) fn restore_approvals(
     held: HeldRun,
     problems: &mut Vec<String>,

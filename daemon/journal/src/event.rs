@@ -1,4 +1,4 @@
-//! The entries of a run that its readers see: what the program did and what happened to it, in order.
+//! The events of a run that its readers see, in order.
 //!
 //! Call arguments and results are kept beside the entries (`call_log`), so that following a run does not transfer
 //! them.

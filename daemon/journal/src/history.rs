@@ -1,11 +1,11 @@
 //! The history: a database of the runs of this user, which outlives the daemon.
 //!
-//! One thread writes it, in batches. What a later run has to trust is committed durably before its caller continues
-//! (`held_runs`). Reads use a connection of their own.
+//! One thread writes it, in batches. Rows that a later run has to trust are committed durably before their caller
+//! continues (`held_runs`). Reads use another connection.
 //!
 //! Invariant: nothing here fails a run, and nothing but [`History::save_held`] and its siblings waits for the disk. A
-//! database that is damaged or of a newer version is set aside and begun anew. What could not be written is counted, and
-//! [`History::status`] says so.
+//! database that is damaged or of a newer version is set aside and begun anew. Lost changes are counted, and
+//! [`History::problem`] reports them.
 
 mod held_runs;
 mod masking;
@@ -46,7 +46,7 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_hours(1);
 /// The maximum number of runs that wait to be written. If the disk hangs, further changes are dropped.
 const MAX_QUEUED_RUNS: usize = 2_000;
 
-/// What the history keeps.
+/// Limits of the history.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HistoryLimits {
     /// How long a run is kept. Zero: nothing is kept.
@@ -80,16 +80,18 @@ pub enum HistoryError {
     Missing,
 }
 
-/// The state of the history, for `status`.
+/// The state of the history.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct HistoryStatus {
-    /// What is wrong now, or was found at the start.
-    pub problem: Option<String>,
+struct HistoryStatus {
+    /// The database that was set aside, with the reason.
+    set_aside: Option<String>,
+    /// The reason nothing can be written now.
+    failure: Option<String>,
     /// Runs of which something could not be written since the start.
-    pub incomplete_runs: u64,
+    incomplete_runs: u64,
 }
 
-/// What the configured servers say about what may be written.
+/// Rules of the configured servers for the rows of their calls.
 #[derive(Default)]
 pub struct ServerRules {
     /// The credentials of all servers, which are masked.
@@ -172,7 +174,9 @@ impl History {
                 write_until_end(&mut store, &queue);
             });
         if let Err(error) = spawned {
-            shared.set_problem(format!("its thread could not be started: {error}"));
+            shared.set_failure(format!(
+                "the thread of the history could not be started: {error}"
+            ));
         }
         Self { shared, feed }
     }
@@ -190,14 +194,23 @@ impl History {
         *self.shared.limits.lock() = limits;
     }
 
-    /// Sets the source of what the configured servers say about what may be written.
+    /// Sets the source of the servers' rules.
     pub fn set_server_rules(&self, rules: impl Fn() -> ServerRules + Send + Sync + 'static) {
         // There is one source in a daemon.
         drop(self.shared.server_rules.set(Arc::new(rules)));
     }
 
-    pub fn status(&self) -> HistoryStatus {
-        self.shared.status.lock().clone()
+    /// The reason something is missing in the history, to show to the user.
+    pub fn problem(&self) -> Option<String> {
+        let status = self.shared.status.lock().clone();
+        let incomplete = match status.incomplete_runs {
+            0 => None,
+            1 => Some("one run since the start is incomplete".to_owned()),
+            runs => Some(format!("{runs} runs since the start are incomplete")),
+        };
+        let parts = [status.failure, status.set_aside, incomplete];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Resolves when everything that had happened is written.
@@ -260,9 +273,9 @@ impl fmt::Debug for History {
 }
 
 impl Shared {
-    fn set_problem(&self, problem: String) {
-        tracing::warn!(problem, "the history is incomplete");
-        self.status.lock().problem = Some(problem);
+    fn set_failure(&self, failure: String) {
+        tracing::warn!(failure, "the history is incomplete");
+        self.status.lock().failure = Some(failure);
     }
 
     fn limits(&self) -> HistoryLimits {

@@ -1,4 +1,4 @@
-//! One run as a journal: its program, what happened in order, and its calls.
+//! One run as a journal: its program, its events in order, and its calls.
 //!
 //! Clients that follow the run, a resumed or replayed run, a recording, and the history all read this.
 //!
@@ -141,7 +141,7 @@ pub struct JournalOptions {
     pub resumes: Option<String>,
 }
 
-/// What the history does not contain yet.
+/// The part of a run that the history does not contain yet.
 pub(crate) struct UnwrittenPart {
     pub(crate) snapshot: RunSnapshot,
     pub(crate) events: Vec<SequencedEvent>,

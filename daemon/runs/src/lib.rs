@@ -109,7 +109,7 @@ pub struct RunSpec {
     pub detached: Option<ActivityGuard>,
 }
 
-/// What a run takes over from the run that it resumes.
+/// The approvals and calls that a run takes over from the run that it resumes.
 pub struct ResumedCalls {
     pub owner: ApprovalOwner,
     pub calls: Vec<LoggedCall>,

@@ -40,6 +40,7 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         (ProblemCode::Workers, workers.problem),
         (ProblemCode::Cache, cache),
         (ProblemCode::Audit, daemon.gateway.audit().problem()),
+        (ProblemCode::History, daemon.runs.history().problem()),
     ];
     for (code, problem) in coded {
         let Some(message) = problem else { continue };

@@ -118,7 +118,8 @@ mod tests {
             .map(|c| (c.verdict, c.message.as_str()))
             .collect();
         let verdicts: Vec<_> = checks.iter().map(|(verdict, _)| *verdict).collect();
-        let (failure, ok) = (CheckVerdict::Failure, CheckVerdict::Ok);
+        let failure = CheckVerdict::Failure;
+        let ok = CheckVerdict::Ok;
         assert_eq!(verdicts, [failure, ok, failure, failure, ok], "{checks:#?}");
         assert!(
             checks

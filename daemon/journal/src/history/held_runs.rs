@@ -1,4 +1,4 @@
-//! What a later run has to trust: calls that wait for approval, and the calls of their runs.
+//! Rows that a later run has to trust: calls that wait for approval, and the calls of their runs.
 //!
 //! Invariant: a row is written durably before its caller continues, and one transaction replaces the rows of the resumed
 //! run. The rows are unmasked, and are deleted with the last approval of their owner.
@@ -42,7 +42,7 @@ pub struct HeldRun {
     pub approvals: Vec<HeldApproval>,
 }
 
-/// What is saved of an owner.
+/// The saved program and calls of an owner.
 #[derive(Debug)]
 pub struct SavedRun {
     /// Without a source for a single call.
@@ -113,7 +113,7 @@ impl History {
         })
     }
 
-    /// What is saved of an owner. `None` if there is nothing.
+    /// The saved program and calls of an owner. `None` if there are none.
     pub async fn read_held_run(&self, owner: String) -> Result<Option<SavedRun>, HistoryError> {
         self.write(move |store| read_run(store.connection()?, &owner))
             .await

@@ -1,4 +1,4 @@
-//! What of a run is masked or withheld before it is written.
+//! Masks and withholds parts of a run before they are written.
 //!
 //! Invariant: a credential that the daemon knows, a published token format, and the value of a member whose name
 //! announces a secret never reach the disk in the rows that the history shows.

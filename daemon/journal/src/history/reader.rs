@@ -1,4 +1,4 @@
-//! Reads past runs, on a connection of its own, for callers on a blocking thread.
+//! Reads past runs on a read-only connection. Callers must be on a blocking thread.
 //!
 //! Invariant: a run is read only by clients that may access it. A row that cannot be read costs that row.
 

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// tables have what a resumed run needs, unmasked.
 const TABLES: &str = "
 CREATE TABLE runs(
-    id INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, number INTEGER NOT NULL, daemon TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, number INTEGER NOT NULL,
     accepted_ms INTEGER NOT NULL, client TEXT NOT NULL, agent TEXT, has_ended INTEGER NOT NULL,
     snapshot TEXT NOT NULL, program TEXT NOT NULL
 ) STRICT;

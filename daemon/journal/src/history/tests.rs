@@ -70,6 +70,10 @@ fn listed(history: &History, access: &RunAccess) -> Vec<String> {
     runs.into_iter().map(|run| run.id).collect()
 }
 
+fn status(history: &History) -> HistoryStatus {
+    history.shared.status.lock().clone()
+}
+
 fn execute(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
@@ -189,7 +193,7 @@ async fn database_that_cannot_be_used_is_set_aside_and_begun_anew() {
         }
         let history = open(&home);
         history.flush().await;
-        let problem = history.status().problem.unwrap();
+        let problem = history.problem().unwrap();
         assert!(problem.contains(reason), "{damage}: {problem}");
         assert!(listed(&history, &ALL).is_empty());
         end(&begin_run(&history, "a-2", "return 1", "small"));
@@ -228,38 +232,62 @@ async fn damage_that_is_found_by_a_write_costs_that_write() {
             ));
             history.flush().await;
         }
-        let status = history.status();
-        let problem = status.problem.unwrap_or_default();
-        assert!(
-            problem.contains("set-aside"),
-            "{is_alone}: {problem} {}",
-            bytes.len()
-        );
+        let problem = history.problem().unwrap();
+        assert!(problem.contains("set-aside"), "{is_alone}: {problem}");
         // A daemon that starts alone writes at once, and finds it before it has anything to lose.
-        assert_eq!(status.incomplete_runs, u64::from(!is_alone));
+        assert_eq!(status(&history).incomplete_runs, u64::from(!is_alone));
         assert!(listed(&history, &ALL).contains(&"a-3".to_owned()));
     }
 }
 
 #[tokio::test]
-async fn full_database_costs_runs_that_are_counted() {
+async fn full_database_costs_runs_that_are_counted_until_there_is_room() {
     let home = tempfile::tempdir().unwrap();
     let history = open(&home);
-    let limit = history.write(|store| {
-        let connection = store.connection()?;
-        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
-        connection.pragma_update_and_check(None, "max_page_count", pages + 1, |_| Ok(()))?;
-        Ok(())
-    });
-    limit.await.unwrap();
+    let set_room = async |pages: i64| {
+        let set = history.write(move |store| {
+            store.retry_at = Some(Instant::now());
+            let connection = store.connection()?;
+            let count: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+            connection.pragma_update_and_check(
+                None,
+                "max_page_count",
+                count + pages,
+                |_| Ok(()),
+            )?;
+            Ok(())
+        });
+        set.await.unwrap();
+    };
+    set_room(1).await;
     let run = begin_run(&history, "a-1", &"x".repeat(100_000), "small");
+    call(
+        &run,
+        "s.login",
+        r#"{"token":"t0k3n-of-mine"}"#,
+        &Ok("1".into()),
+    );
+    history.flush().await;
+    assert!(listed(&history, &ALL).is_empty());
+    let problem = history.problem().unwrap();
+    assert!(
+        problem.contains("full") && problem.contains("one run"),
+        "{problem}"
+    );
+
+    set_room(1_000).await;
+    // The lost row announced this secret.
+    run.push(RunEvent::Console {
+        level: ConsoleLevel::Log,
+        text: "said t0k3n-of-mine".into(),
+    });
     end(&run);
     history.flush().await;
-    assert!(run.has_ended());
-    let status = history.status();
-    assert_eq!(status.incomplete_runs, 1);
-    assert!(status.problem.unwrap().contains("full"));
-    assert!(listed(&history, &ALL).is_empty());
+    let events = history.events("a-1", &ALL, 0, 1 << 20).unwrap().unwrap();
+    let shown = format!("{events:?}");
+    assert!(shown.contains("said ***"), "{shown}");
+    let problem = history.problem().unwrap();
+    assert_eq!(problem, "one run since the start is incomplete");
 }
 
 #[cfg(unix)]
@@ -271,9 +299,9 @@ async fn directory_that_is_not_writable_costs_the_history() {
     let history = open(&home);
     end(&begin_run(&history, "a-1", "return 1", "small"));
     history.flush().await;
-    let status = history.status();
+    let status = status(&history);
     assert!(
-        status.problem.is_some() && status.incomplete_runs == 1,
+        status.failure.is_some() && status.incomplete_runs == 1,
         "{status:?}"
     );
     assert_eq!(history.last_number(), 0);
@@ -332,7 +360,7 @@ async fn nothing_is_kept_for_zero_time() {
     end(&begin_run(&history, "a-1", "return 1", "small"));
     history.flush().await;
     assert!(listed(&history, &ALL).is_empty());
-    assert_eq!(history.status(), HistoryStatus::default());
+    assert_eq!(history.problem(), None);
 }
 
 #[tokio::test]
@@ -399,6 +427,6 @@ async fn two_daemons_write_at_the_same_time() {
         let ((), ()) = tokio::join!(old.flush(), new.flush());
     }
     assert_eq!(listed(&old, &ALL).len(), 30);
-    assert_eq!(old.status(), HistoryStatus::default());
-    assert_eq!(new.status(), HistoryStatus::default());
+    assert_eq!(old.problem(), None);
+    assert_eq!(new.problem(), None);
 }

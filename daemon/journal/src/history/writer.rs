@@ -11,7 +11,6 @@ use std::{
 };
 
 use mux_secrets::{KnownSecrets, Masker};
-use mux_text::random_name::random_name;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::{
@@ -34,12 +33,11 @@ const MAX_CLOCK_JUMP: Duration = Duration::from_hours(1);
 
 pub(super) struct Store {
     path: Option<PathBuf>,
-    /// Names this daemon's runs.
-    daemon: String,
-    is_alone: bool,
+    /// Set until the runs of a dead daemon were ended.
+    ends_lost_runs: bool,
     connection: Option<Connection>,
     /// Set after a failure: nothing is written before.
-    retry_at: Option<Instant>,
+    pub(super) retry_at: Option<Instant>,
     /// Secrets that the values of a run announced, while it runs.
     announced: HashMap<String, KnownSecrets>,
     /// The clocks at the last removal of old runs.
@@ -50,7 +48,6 @@ pub(super) struct Store {
 /// A transaction that adds to the history, with what it needs to know.
 struct RunWriter<'a> {
     transaction: &'a Transaction<'a>,
-    daemon: &'a str,
     limits: &'a HistoryLimits,
     bare_servers: &'a BTreeSet<String>,
     secrets: &'a KnownSecrets,
@@ -60,8 +57,7 @@ impl Store {
     pub(super) fn new(path: Option<PathBuf>, is_alone: bool, shared: Arc<Shared>) -> Self {
         Self {
             path,
-            daemon: random_name(),
-            is_alone,
+            ends_lost_runs: is_alone,
             connection: None,
             retry_at: None,
             announced: HashMap::new(),
@@ -90,23 +86,27 @@ impl Store {
 
     /// Sets the database aside, and creates a new one.
     fn begin_anew(
-        &self,
+        &mut self,
         path: &Path,
         error: &dyn std::error::Error,
     ) -> Result<Connection, OpenError> {
         let aside = schema::set_aside(path)?;
-        self.shared.set_problem(format!(
+        let set_aside = format!(
             "{} could not be used: {error}. It is now {}, and a new history was begun",
             path.display(),
             aside.display()
-        ));
+        );
+        tracing::warn!(set_aside, "the history is begun anew");
+        self.shared.status.lock().set_aside = Some(set_aside);
         self.open_usable(path)
     }
 
-    fn open_usable(&self, path: &Path) -> Result<Connection, OpenError> {
-        let mut connection = schema::open(path)?;
-        if self.is_alone {
-            end_lost_runs(&mut connection)?;
+    fn open_usable(&mut self, path: &Path) -> Result<Connection, OpenError> {
+        let connection = schema::open(path)?;
+        if self.ends_lost_runs {
+            connection.execute("UPDATE runs SET has_ended = 1 WHERE has_ended = 0", [])?;
+            // After this, open rows are of runs that live.
+            self.ends_lost_runs = false;
         }
         Ok(connection)
     }
@@ -117,7 +117,7 @@ impl Store {
 
     fn fail(&mut self, path: &Path, error: &OpenError) {
         self.retry_at = Some(Instant::now() + RETRY_INTERVAL);
-        self.shared.set_problem(format!(
+        self.shared.set_failure(format!(
             "{} cannot be written: {error}; runs are not kept meanwhile",
             path.display()
         ));
@@ -131,7 +131,7 @@ impl Store {
                 self.open();
             }
         }
-        let problem = || self.shared.status.lock().problem.clone();
+        let problem = || self.shared.status.lock().failure.clone();
         self.connection.as_mut().ok_or_else(|| {
             HistoryError::Unavailable(problem().unwrap_or_else(|| "it is not kept".into()))
         })
@@ -153,26 +153,26 @@ impl Store {
             return;
         }
         self.retry_at = Some(Instant::now() + RETRY_INTERVAL);
-        self.shared.set_problem(format!(
+        self.shared.set_failure(format!(
             "{} cannot be written: {error}; what happens meanwhile is not kept",
             path.display()
         ));
     }
 
-    /// Writes what these runs have to write.
+    /// Writes the changes of these runs.
     pub(super) fn write_runs(&mut self, runs: Vec<Arc<RunJournal>>) {
         if runs.is_empty() {
             return;
         }
         let limits = self.shared.limits();
-        let parts: Vec<_> = runs
-            .into_iter()
-            .map(|run| {
-                let part = run.take_unwritten();
-                (run, part)
-            })
-            .collect();
+        let parts = runs.into_iter().map(|run| {
+            let part = run.take_unwritten();
+            (run, part)
+        });
+        let parts: Vec<_> = parts.collect();
         if self.path.is_some() && !limits.keep.is_zero() {
+            // Also if this write fails: a later row may show a secret that these values announce.
+            self.add_announced_secrets(&parts);
             let is_resting = self.retry_at.is_some_and(|at| at > Instant::now());
             let written = if is_resting {
                 Err(HistoryError::Unavailable("a write failed".into()))
@@ -180,7 +180,7 @@ impl Store {
                 self.write_parts(&parts, &limits)
             };
             match written {
-                Ok(()) => self.clear_problem(),
+                Ok(()) => self.shared.status.lock().failure = None,
                 Err(error) => {
                     self.shared.status.lock().incomplete_runs += parts.len() as u64;
                     if let HistoryError::Database(error) = &error {
@@ -197,10 +197,13 @@ impl Store {
         }
     }
 
-    /// A write succeeded after one had failed.
-    fn clear_problem(&mut self) {
-        if self.retry_at.take().is_some() {
-            self.shared.status.lock().problem = None;
+    fn add_announced_secrets(&mut self, parts: &[(Arc<RunJournal>, UnwrittenPart)]) {
+        for (run, part) in parts {
+            let calls = part.calls.calls.iter();
+            let texts = calls.flat_map(|(_, call)| masking::texts_of(call));
+            let input = part.is_first.then_some(&*run.program.input);
+            let secrets = self.announced.entry(run.id.clone()).or_default();
+            masking::add_announced_secrets(secrets, texts.chain(input));
         }
     }
 
@@ -210,34 +213,21 @@ impl Store {
         limits: &HistoryLimits,
     ) -> Result<(), HistoryError> {
         let rules = self.shared.server_rules();
-        let daemon = self.daemon.clone();
-        let mut announced = std::mem::take(&mut self.announced);
+        let announced = self.announced.clone();
         let connection = self.connection()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (run, part) in parts {
-            let mut secrets = announced.remove(&run.id).unwrap_or_default();
-            let texts = part.calls.calls.iter();
-            let texts = texts.flat_map(|(_, call)| masking::texts_of(call));
-            masking::add_announced_secrets(&mut secrets, texts);
-            if part.is_first {
-                masking::add_announced_secrets(&mut secrets, [&*run.program.input]);
-            }
-            let mut all = rules.secrets.clone();
-            all.extend(&secrets);
+            let mut secrets = rules.secrets.clone();
+            secrets.extend(&announced[&run.id]);
             let writer = RunWriter {
                 transaction: &transaction,
-                daemon: &daemon,
                 limits,
                 bare_servers: &rules.bare_servers,
-                secrets: &all,
+                secrets: &secrets,
             };
             writer.write(run, part)?;
-            if !part.is_last && !secrets.is_empty() {
-                announced.insert(run.id.clone(), secrets);
-            }
         }
         transaction.commit()?;
-        self.announced = announced;
         Ok(())
     }
 
@@ -348,13 +338,12 @@ impl RunWriter<'_> {
             title: masker.text(&program.title),
             ..program.clone()
         };
-        let insert = "INSERT INTO runs(run, number, daemon, accepted_ms, client, agent, has_ended, snapshot, program) \
-                      VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id";
+        let insert = "INSERT INTO runs(run, number, accepted_ms, client, agent, has_ended, snapshot, program) \
+                      VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id";
         let id = self.transaction.prepare_cached(insert)?.query_row(
             params![
                 snapshot.id,
                 to_i64(run_number(&snapshot.id)),
-                self.daemon,
                 epoch_ms(snapshot.accepted),
                 snapshot.origin.client,
                 snapshot.origin.agent,
@@ -378,12 +367,6 @@ impl RunWriter<'_> {
             .execute(params![run, digest])?;
         Ok(())
     }
-}
-
-/// Ends the runs whose daemon died.
-fn end_lost_runs(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.execute("UPDATE runs SET has_ended = 1 WHERE has_ended = 0", [])?;
-    Ok(())
 }
 
 fn digest_of(text: &str) -> String {

@@ -28,7 +28,7 @@ pub fn collect_known_secrets(upstreams: &Upstreams) -> KnownSecrets {
     found
 }
 
-/// What the configured servers say about what the history may keep.
+/// The rules of the configured servers for the history.
 pub fn server_rules(upstreams: &Upstreams) -> ServerRules {
     let servers = upstreams.all().into_iter();
     let bare = servers.filter(|server| {
