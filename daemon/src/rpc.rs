@@ -27,6 +27,7 @@ mod request_frames;
 mod request_handler;
 mod request_meta;
 mod resources_and_prompts;
+mod run_journal;
 mod runs;
 mod sandboxes;
 mod secrets;

@@ -3,6 +3,7 @@
 mod approvals;
 mod degraded;
 mod discovery;
+mod journal;
 mod login;
 mod metrics;
 mod notices;
@@ -29,6 +30,7 @@ use serde_json::{Map, Value};
 
 pub use self::approvals::*;
 pub use self::degraded::*;
+pub use self::journal::*;
 pub use self::metrics::*;
 pub use self::sandboxes::*;
 pub use self::secrets::*;

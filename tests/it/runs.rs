@@ -7,6 +7,7 @@ mod cancel;
 mod detach;
 mod guest;
 mod handles;
+mod history;
 mod list;
 
 use mux_client::{ClientIdentity, Session, within_seconds};

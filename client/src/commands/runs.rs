@@ -1,13 +1,13 @@
 //! `mux runs`: the current and past runs of the daemon, started by any client.
 //!
-//! Invariant: only `mux runs read` starts a daemon: a new one has no runs, but stored values outlive a daemon.
+//! Invariant: a daemon is started only to read what outlives a daemon: past runs and stored values.
 
 use std::process::ExitCode;
 
 use mux_client::{Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{
-    Event, EventKind, EventsRequest, Kind, Outcome as RunOutcome, ReadRequest, RunInfo, RunList,
-    RunState, RunsRequest,
+    Event, EventKind, EventsRequest, Kind, Outcome as RunOutcome, ReadRequest, RunInfo,
+    RunJournalRequest, RunList, RunState, RunsRequest,
 };
 
 use super::{
@@ -22,12 +22,12 @@ use crate::{
 
 pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
     let command = args.command.unwrap_or(RunsCommand::List(args.list));
-    let session = if let RunsCommand::Read(_) = &command {
+    let session = if outlives_daemon(&command) {
         connect_or_start().await?
     } else if let Some(session) = connect_if_running().await? {
         session
     } else if let RunsCommand::List(args) = command {
-        // Without a daemon there are no runs, and an empty list is a normal result.
+        // Without a daemon nothing runs, and an empty list is a normal result.
         let none = RunList {
             runs: Vec::new(),
             total: 0,
@@ -47,6 +47,15 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
     }
 }
 
+/// True if a new daemon can have what the command shows.
+fn outlives_daemon(command: &RunsCommand) -> bool {
+    match command {
+        RunsCommand::Read(_) | RunsCommand::Show { .. } => true,
+        RunsCommand::List(args) => !args.running,
+        RunsCommand::Watch(_) | RunsCommand::Cancel { .. } => false,
+    }
+}
+
 async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> CommandResult {
     let request = RunsRequest {
         running: args.running,
@@ -60,10 +69,10 @@ async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> 
     Ok(code)
 }
 
-/// Says where the calls of earlier daemons are.
+/// Says what else has calls.
 fn note_audit_log() -> Result<(), CommandFailure> {
     if audit::has_audit_log(&resolve_dirs()?) {
-        render::note("runs are kept until muxd ends; `mux audit` lists the calls of earlier ones");
+        render::note("`mux audit` lists all calls, without arguments and results");
     }
     Ok(())
 }
@@ -84,7 +93,14 @@ async fn show_run(session: &Session, run: String, json: bool) -> CommandResult {
     if is_over && !is_whole {
         events = fetch_events(session, &info.run).await?;
     }
-    Ok(render::run(&info, &events, json))
+    let request = RunJournalRequest {
+        run: info.run.clone(),
+        call: None,
+    };
+    // The history may be off, or may not have the run.
+    let journal = session.client.run_journal(within_seconds(30), request);
+    let journal = journal.await?.ok();
+    Ok(render::run(&info, &events, journal.as_ref(), json))
 }
 
 async fn fetch_events(session: &Session, run: &str) -> Result<Vec<Event>, CommandFailure> {

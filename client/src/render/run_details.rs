@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, process::ExitCode};
 
 use super::terminal::println;
-use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
+use mux_proto::{Event, EventKind, KeptValue, Level, Outcome, RunInfo, RunJournal};
 use serde::Serialize;
 
 use super::{
@@ -14,10 +14,16 @@ use super::{
     style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
 
+/// The maximum length of an argument or a result, in characters.
+const MAX_SHOWN_VALUE_CHARS: usize = 200;
+
 /// The JSON document of a run. It has no outcome while the run continues.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct RunDetails<'a> {
     info: &'a RunInfo,
+    /// What the history has of the run.
+    journal: Option<&'a RunJournal>,
     #[serde(flatten)]
     outcome: Option<Outcome>,
     #[serde(flatten)]
@@ -25,13 +31,14 @@ struct RunDetails<'a> {
 }
 
 impl<'a> RunDetails<'a> {
-    fn new(info: &'a RunInfo, events: &[Event]) -> Self {
+    fn new(info: &'a RunInfo, events: &[Event], journal: Option<&'a RunJournal>) -> Self {
         let mut record = RunRecord::default();
         for event in events {
             record.add(event);
         }
         Self {
             info,
+            journal,
             outcome: find_outcome(events).map(|outcome| record.split_outcome(outcome.clone())),
             record,
         }
@@ -39,12 +46,20 @@ impl<'a> RunDetails<'a> {
 }
 
 /// Prints a run with its events.
-pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
+pub(crate) fn run(
+    info: &RunInfo,
+    events: &[Event],
+    journal: Option<&RunJournal>,
+    json: bool,
+) -> ExitCode {
     if json {
-        print_document(&RunDetails::new(info, events));
+        print_document(&RunDetails::new(info, events, journal));
         return ExitCode::SUCCESS;
     }
     print_run_head(info);
+    if let Some(journal) = journal {
+        print_journal(journal);
+    }
     let mut record = RunRecord::default();
     for event in events {
         record.add(event);
@@ -76,6 +91,49 @@ pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
             ExitCode::SUCCESS
         }
     }
+}
+
+/// Prints the program, its input, and the calls with arguments and results.
+fn print_journal(journal: &RunJournal) {
+    let program = &journal.program;
+    println!("{}", paint(DIM, "source"));
+    for line in program.source.lines() {
+        println!("  {}", escape_text(line));
+    }
+    let has_input = program.input.value.is_some() || program.input.preview.is_some();
+    if has_input || program.input.withheld {
+        println!("{} {}", paint(DIM, "input   "), kept_text(&program.input));
+    }
+    for call in &journal.calls {
+        let outcome = match (&call.result, &call.error) {
+            (Some(result), _) => format!("\u{2192} {}", kept_text(result)),
+            (None, Some(error)) => {
+                let message = one_line(&error.message, MAX_SHOWN_VALUE_CHARS);
+                paint(ERROR, message)
+            }
+            (None, None) => "did not end".to_owned(),
+        };
+        let tool = one_line(&call.tool, MAX_TITLE_CHARS);
+        let arguments = kept_text(&call.arguments);
+        println!("{} {tool} {arguments}", paint(DIM, "call    "));
+        println!("{} {outcome}", paint(DIM, "        "));
+    }
+    if journal.incomplete {
+        super::note("further calls are not kept: the run's calls exceed approvals.log");
+    }
+}
+
+/// A value on one line, or its beginning.
+fn kept_text(kept: &KeptValue) -> String {
+    if kept.withheld {
+        return format!("({} bytes, not kept: history = false)", kept.bytes);
+    }
+    let text = match (&kept.value, &kept.preview) {
+        (Some(value), _) => value.to_string(),
+        (None, Some(preview)) => preview.clone(),
+        (None, None) => "null".to_owned(),
+    };
+    one_line(&text, MAX_SHOWN_VALUE_CHARS)
 }
 
 fn find_outcome(events: &[Event]) -> Option<&Outcome> {
@@ -251,7 +309,8 @@ mod tests {
         };
         let open = json!(RunDetails::new(
             &info(RunState::Running),
-            &[event(console.clone())]
+            &[event(console.clone())],
+            None
         ));
         assert_eq!(open["info"], json!(info(RunState::Running)));
         assert_eq!(open["console"], json!([{ "level": "warn", "text": "hm" }]));
@@ -260,12 +319,12 @@ mod tests {
 
         let end = |outcome| vec![event(console.clone()), event(EventKind::Ended { outcome })];
         let kept = end(Outcome::Stored(handle()));
-        let kept = json!(RunDetails::new(&info(RunState::Succeeded), &kept));
+        let kept = json!(RunDetails::new(&info(RunState::Succeeded), &kept, None));
         assert_eq!(kept["stored"]["bytes"], 300_000);
         let mut error = Error::new(Kind::Tool, "no");
         error.details = Some(json!({ "more": 1 }));
         let failed = end(Outcome::Error(error));
-        let failed = json!(RunDetails::new(&info(RunState::Failed), &failed));
+        let failed = json!(RunDetails::new(&info(RunState::Failed), &failed, None));
         assert_eq!(failed["error"]["details"]["more"], 1);
     }
 }

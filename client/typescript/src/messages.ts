@@ -158,6 +158,11 @@ export interface Methods {
   end_observation: { params: { server: string }; answer: null };
   /** Stores a value that others can read by its handle. For clients whose reader accepts less than a message. */
   keep: { params: { request: KeepRequest }; answer: Handle };
+  /**
+   * What the history has of a run: its program, and its calls with arguments and results. Fails with `not_found` if
+   * the history does not have the run.
+   */
+  run_journal: { params: { request: RunJournalRequest }; answer: RunJournal };
 }
 
 /** Pins tools as they are now. */
@@ -303,6 +308,22 @@ export interface CallAnswer {
   result: Held;
   /** The number of the last notice before the answer; 0 if there was none. */
   last_notice: number;
+}
+
+/** A call of a run. */
+export interface CallRecord {
+  /** The number of the call in the run's events. Absent if it did not reach a server. */
+  call?: number;
+  /** The tool as the program wrote it. */
+  tool: string;
+  /** Milliseconds from the acceptance of the run to the call. */
+  at_ms: number;
+  /** Milliseconds from the call to its end. */
+  ms: number;
+  arguments: KeptValue;
+  /** Absent if the call failed or had not ended. */
+  result?: KeptValue;
+  error?: Fault;
 }
 
 export interface CallRequest {
@@ -732,6 +753,18 @@ export interface KeepRequest {
    * fail.
    */
   value: unknown;
+}
+
+/** A value in the history. */
+export interface KeptValue {
+  /** The length of its JSON. */
+  bytes: number;
+  /** Absent if the value is null, withheld, or too long for this answer. */
+  value?: unknown;
+  /** The beginning of its JSON, if the value is too long for this answer. */
+  preview?: string;
+  /** True if the value is not kept: `history = false`. */
+  withheld?: boolean;
 }
 
 export type Kind =
@@ -1359,11 +1392,38 @@ export interface RunInfo {
   events: number;
 }
 
+/** A run as the history has it. Secrets are masked. */
+export interface RunJournal {
+  program: RunProgram;
+  /** In the order in which the program made them. */
+  calls: CallRecord[];
+  /** True if further calls are not kept, because the run's calls exceeded `approvals.log`. */
+  incomplete?: boolean;
+}
+
+export interface RunJournalRequest {
+  /** The run's id, or, for the user's own clients, its number. */
+  run: string;
+  /** The number of one call in the run's events. Only this call is returned, with complete values. */
+  call?: number;
+}
+
 /** Runs, the latest first. */
 export interface RunList {
   runs: RunInfo[];
   /** The number of matching runs, regardless of the limit. */
   total: number;
+}
+
+/** The program of a run. */
+export interface RunProgram {
+  language?: Language;
+  source: string;
+  /** The client's name for the program. */
+  name?: string;
+  input: KeptValue;
+  /** The limit of wall time. */
+  timeout_ms: number;
 }
 
 export interface RunRequest {

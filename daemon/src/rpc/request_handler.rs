@@ -204,6 +204,14 @@ impl wire::Mux for RequestHandler {
         runs::info(self.daemon()?, &self.0.access(), &run).await
     }
 
+    async fn run_journal(
+        self,
+        _: Context,
+        request: wire::RunJournalRequest,
+    ) -> wire::Result<wire::RunJournal> {
+        runs::journal(self.daemon()?, self.0.access(), request).await
+    }
+
     async fn read(self, _: Context, request: wire::ReadRequest) -> wire::Result<wire::ReadPage> {
         let handles = &self.daemon()?.handles;
         let page = handles.read_page(&request.handle, request.offset, request.length);

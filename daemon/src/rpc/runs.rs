@@ -6,8 +6,9 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use mux_proto as wire;
+use tokio::time::timeout;
 
-use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
+use super::{MAX_LONG_POLL, connection::ConnectionState, convert, run_journal};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_journal::{
@@ -22,6 +23,8 @@ use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
 /// The approximate length of one page of events, in bytes. A frame has room for much more.
 const EVENT_PAGE_BYTES: usize = 1 << 20;
+/// How long a request waits for the history to be written.
+const HISTORY_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The number of runs that are listed if a request does not name a number.
 const DEFAULT_LISTED_RUNS: usize = 20;
 /// The approximate maximum length of a list, in bytes. A frame has room for more.
@@ -156,6 +159,21 @@ pub(super) async fn info(
     }
 }
 
+pub(super) async fn journal(
+    daemon: &Daemon,
+    access: RunAccess,
+    request: wire::RunJournalRequest,
+) -> wire::Result<wire::RunJournal> {
+    let id = daemon.runs.find(&request.run, &access);
+    let id = id.map_or(request.run, |run| run.id.clone());
+    let unknown = daemon.runs.unknown_run_fault(&id, &access);
+    // What happened a moment ago may not be written yet.
+    flush_history(daemon).await;
+    let record = read_history(daemon, move |history| history.record(&id, &access)).await;
+    let record = record.ok_or_else(|| convert::error(unknown))?;
+    Ok(run_journal::run_journal(record, request.call))
+}
+
 pub(super) async fn check(
     runs: &Runs,
     connection: &ConnectionState,
@@ -192,11 +210,11 @@ pub(super) async fn list(
     let limit = request.limit.unwrap_or(DEFAULT_LISTED_RUNS);
     let mut total = all.len();
     // A successor also has its list written before it reads the history.
-    daemon.runs.history().flush().await;
+    flush_history(daemon).await;
     if !request.running {
         let filter = RunFilter {
             access: access.clone(),
-            // Those that are listed already may be the first.
+            // The first rows may be runs that are listed already.
             limit: limit.saturating_add(total),
         };
         let past = read_history(daemon, move |history| history.list(&filter).map(Some)).await;
@@ -224,6 +242,11 @@ pub(super) async fn list(
 fn past_run(mut run: RunSnapshot) -> wire::RunInfo {
     run.end_if_lost();
     convert::run(run)
+}
+
+/// Waits until what happened before is written, but not for a disk that hangs.
+async fn flush_history(daemon: &Daemon) {
+    drop(timeout(HISTORY_FLUSH_TIMEOUT, daemon.runs.history().flush()).await);
 }
 
 /// Reads from the history on another thread. `None` if there is nothing, or if the history cannot be read.

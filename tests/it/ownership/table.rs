@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mux_proto::{
     ApprovalsRequest, DecideRequest, Decision, EventsRequest, LoginFinishRequest, LoginWaitRequest,
-    ReadRequest, ResumeRequest, RunsRequest, service::MuxRequest,
+    ReadRequest, ResumeRequest, RunJournalRequest, RunsRequest, service::MuxRequest,
 };
 use mux_tests::{Agent, frames::Wire, program_result};
 use serde_json::{Value, json};
@@ -56,6 +56,15 @@ const METHODS: &[(&str, Whose)] = &[
     (
         "run_info",
         Owner(|id| MuxRequest::RunInfo { run: id.into() }),
+    ),
+    (
+        "run_journal",
+        Owner(|id| MuxRequest::RunJournal {
+            request: RunJournalRequest {
+                run: id.into(),
+                call: None,
+            },
+        }),
     ),
     ("read", Bearer(read)),
     ("watch_types", Scope),

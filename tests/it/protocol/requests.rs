@@ -15,8 +15,8 @@ mod upgrade;
 
 use mux_proto::{
     CallRequest, CheckRequest, ClientInfo, EventsRequest, ForgetTypesRequest, Hello, KeepRequest,
-    ReadRequest, RunRequest, RunsRequest, StopRequest, ToolsRequest, TypesRequest,
-    WatchTypesRequest, service::MuxRequest,
+    ReadRequest, RunJournalRequest, RunRequest, RunsRequest, StopRequest, ToolsRequest,
+    TypesRequest, WatchTypesRequest, service::MuxRequest,
 };
 use serde_json::json;
 
@@ -52,6 +52,15 @@ fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
         ("cancel_run", MuxRequest::CancelRun { run: "r-1".into() }),
         ("runs", MuxRequest::Runs { request: runs() }),
         ("run_info", MuxRequest::RunInfo { run: "r-1".into() }),
+        (
+            "run_journal",
+            MuxRequest::RunJournal {
+                request: RunJournalRequest {
+                    run: "r-1".into(),
+                    call: None,
+                },
+            },
+        ),
         ("check", MuxRequest::Check { request: check() }),
         ("call", MuxRequest::Call { request: call() }),
         (

@@ -14,14 +14,15 @@ mod sources;
 mod upgrade;
 
 use mux_proto::{
-    AuthState, CallAnswer, CheckerStatus, ConnectedAgent, Diagnostics, EarlierLoad, Error, Event,
-    EventKind, EventPage, FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome,
-    ProblemDetail, ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState,
-    SandboxInfo, SandboxState, SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo,
-    SourceInfo, SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo,
-    ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    AuthState, CallAnswer, CallRecord, CheckerStatus, ConnectedAgent, Diagnostics, EarlierLoad,
+    Error, Event, EventKind, EventPage, FenceInfo, Forgotten, Handle, Held, KeptValue, Kind,
+    Language, Level, MissingServer, Outcome, ProblemDetail, ReadPage, ReloadReport, RunCounts,
+    RunInfo, RunJournal, RunList, RunProgram, RunStarted, RunState, SandboxInfo, SandboxState,
+    SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote,
+    Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage,
+    Welcome, WorkerStatus, service::MuxResponse,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::requests::HANDLE;
 
@@ -68,6 +69,7 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
         ("cancel_run", MuxResponse::CancelRun(Ok(()))),
         ("runs", MuxResponse::Runs(Ok(runs()))),
         ("run_info", MuxResponse::RunInfo(Ok(failed_run()))),
+        ("run_journal", MuxResponse::RunJournal(Ok(journal()))),
         (
             "check",
             MuxResponse::Check(Ok(Diagnostics {
@@ -176,6 +178,54 @@ fn failed_run() -> RunInfo {
             ..error()
         }),
         events: 9,
+    }
+}
+
+/// A run with every kind of call.
+fn journal() -> RunJournal {
+    let kept = |value: Value| KeptValue {
+        bytes: value.to_string().len(),
+        value: Some(value),
+        preview: None,
+        withheld: false,
+    };
+    let call = |call, result, error| CallRecord {
+        call,
+        tool: "fix.add".into(),
+        at_ms: 10,
+        ms: 2,
+        arguments: kept(json!({ "a": 1, "b": 2 })),
+        result,
+        error,
+    };
+    let long = KeptValue {
+        bytes: 300_000,
+        value: None,
+        preview: Some("\"zabc".into()),
+        withheld: false,
+    };
+    let withheld = KeptValue {
+        bytes: 12,
+        value: None,
+        preview: None,
+        withheld: true,
+    };
+    RunJournal {
+        program: RunProgram {
+            language: Language::Json,
+            source: r#"{"steps":[{"id":"a","tool":"fix.add","args":{"a":1,"b":2}}]}"#.into(),
+            name: Some("sums.json".into()),
+            input: kept(json!({ "n": 1 })),
+            timeout_ms: 30_000,
+        },
+        calls: vec![
+            call(Some(1), Some(kept(json!(3))), None),
+            call(Some(2), Some(long), None),
+            call(Some(3), Some(withheld), None),
+            call(None, None, Some(error())),
+            call(Some(4), None, None),
+        ],
+        incomplete: true,
     }
 }
 
