@@ -200,6 +200,11 @@ impl Dirs {
         self.state.join("metrics.token")
     }
 
+    /// The database of past runs. There is none before the first daemon.
+    pub fn history(&self) -> PathBuf {
+        self.state.join("history.db")
+    }
+
     /// The audit log of calls and decisions.
     pub fn audit(&self) -> PathBuf {
         self.state.join("audit")

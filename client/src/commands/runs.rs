@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use mux_client::{Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{
     Event, EventKind, EventsRequest, Kind, Outcome as RunOutcome, ReadRequest, RunInfo,
-    RunJournalRequest, RunList, RunState, RunsRequest,
+    RunJournalRequest, RunList, RunState, RunsRequest, endpoint::Dirs,
 };
 
 use super::{
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
     let command = args.command.unwrap_or(RunsCommand::List(args.list));
-    let session = if outlives_daemon(&command) {
+    let session = if may_be_kept(&command, &resolve_dirs()?) {
         connect_or_start().await?
     } else if let Some(session) = connect_if_running().await? {
         session
@@ -48,10 +48,11 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
 }
 
 /// True if a new daemon can have what the command shows.
-fn outlives_daemon(command: &RunsCommand) -> bool {
+fn may_be_kept(command: &RunsCommand, dirs: &Dirs) -> bool {
     match command {
-        RunsCommand::Read(_) | RunsCommand::Show { .. } => true,
-        RunsCommand::List(args) => !args.running,
+        RunsCommand::Read(_) => true,
+        RunsCommand::Show { .. } => dirs.history().exists(),
+        RunsCommand::List(args) => !args.running && dirs.history().exists(),
         RunsCommand::Watch(_) | RunsCommand::Cancel { .. } => false,
     }
 }

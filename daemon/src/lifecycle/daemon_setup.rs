@@ -117,7 +117,7 @@ impl DaemonSetup {
                 records: dirs.state.join("approvals"),
                 desktop: false,
             },
-            history: dirs.state.join("history.db"),
+            history: dirs.history(),
             checker: CheckSettings {
                 compiler: None,
                 managed: dirs.typescript(),

@@ -60,7 +60,7 @@ async fn held(
 
 /// The saved records of runs and calls that wait for approval.
 fn records(home: &Home) -> usize {
-    let database = rusqlite::Connection::open(home.dirs.state.join("history.db")).unwrap();
+    let database = rusqlite::Connection::open(home.dirs.history()).unwrap();
     let count = "SELECT count(DISTINCT owner) FROM held_approvals";
     let count: u32 = database.query_row(count, [], |row| row.get(0)).unwrap();
     count as usize

@@ -41,6 +41,12 @@ fn commands_run_summarizes_parts_on_standard_error() {
     began    [AGE]
     took     [DURATION]
     calls    0
+    source
+      mux.emit({ type: 'text', text: 'a text' });
+      mux.emit([{ type: 'image', data: 'AQID', mimeType: 'image/png' },
+      { type: 'resource', resource: { uri: 'file:///a/table.csv', mimeType: 'text/csv', text: '1;2' } }]);
+      mux.emit({ type: 'resource_link', uri: 'file:///a/b', name: 'b' });
+      return 'over'
     part: text, 6 B
     part: image/png, 3 B
     part: text/csv, 3 B, file:///a/table.csv

@@ -259,6 +259,11 @@ fn commands_runs_name_a_program_after_its_file() {
     began    [AGE]
     took     [DURATION]
     calls    1
+    source
+      // what it is
+      return await mux.fix.add({ a: 1, b: 2 })
+    call     fix.add {"a":1,"b":2}
+             → {"sum":3}
       ✓ fix.add  [DURATION]  9 B
     {
       "sum": 3
@@ -284,6 +289,10 @@ fn commands_runs_show_prints_state_events_and_result() {
     began    [AGE]
     took     [DURATION]
     calls    1
+    source
+      console.warn('hm'); await mux.fix.echo({ text: 'abc' }); return { a: 1 }
+    call     fix.echo {"text":"abc"}
+             → "abc"
     hm
       ✓ fix.echo  [DURATION]  5 B
     {
@@ -312,6 +321,8 @@ fn commands_runs_show_prints_state_events_and_result() {
     began    [AGE]
     took     [DURATION]
     calls    0
+    source
+      throw new Error('no')
     ----- stderr -----
     error[runtime]: no
       --> program:1:7
@@ -336,6 +347,10 @@ fn commands_runs_show_prints_state_events_and_result() {
     began    [AGE]
     took     [DURATION]
     calls    1
+    source
+      console.log('begun'); await mux.fix.hang()
+    call     fix.hang {}
+             did not end
     begun
       … fix.hang
     ----- stderr -----

@@ -49,7 +49,7 @@ async fn held_call_of_a_run_is_listed_and_sent_when_another_client_approves_it()
         .unwrap()
         .unwrap();
     assert_eq!((info.state, info.approvals), (RunState::Running, 1));
-    let record = home.dirs.state.join("history.db");
+    let record = home.dirs.history();
     assert_private(&record);
     // The run's limit of one second is paused.
     for _ in 0..3 {
