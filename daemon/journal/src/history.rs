@@ -326,4 +326,6 @@ fn write_until_end(store: &mut Store, queue: &mpsc::Receiver<Job>) {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

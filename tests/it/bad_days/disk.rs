@@ -38,6 +38,11 @@ fn full_disk_stops_writes_but_not_the_service() {
     there
         .mux(&["run", "--record", file.to_str().unwrap(), "-e", "return 1"])
         .fails(3, &["No space left on device"]);
+    until(
+        || there.status(),
+        "the history is incomplete",
+        |status| status.to_string().contains("history.db cannot be written"),
+    );
     // Eventually the log and the audit log cannot be written either.
     let output = until(
         || there.status(),

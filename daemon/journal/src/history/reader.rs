@@ -17,7 +17,7 @@ use super::{
 use crate::{
     event::{RunEvent, SequencedEvent},
     program::Program,
-    run_journal::{RunSnapshot, RunStatus, page_of},
+    run_journal::{RunSnapshot, RunStatus, page_of, run_number},
 };
 
 /// Which runs a client wants to list.
@@ -131,11 +131,16 @@ impl History {
     pub fn last_number(&self) -> u64 {
         let last = self.write_blocking(|store| {
             let connection = store.connection()?;
-            let last =
-                connection.query_row("SELECT max(number) FROM runs", [], |row| row.get(0))?;
-            Ok::<Option<i64>, _>(last)
+            let last = connection.query_row("SELECT max(number) FROM runs", [], |row| {
+                row.get::<_, Option<i64>>(0)
+            })?;
+            // A run with a held call is stored before its row in `runs`.
+            let mut owners = connection.prepare_cached("SELECT owner FROM held_owners")?;
+            let held = owners.query_map([], |row| Ok(run_number(row.get_ref(0)?.as_str()?)))?;
+            let held: Vec<u64> = held.collect::<Result<_, _>>()?;
+            Ok(held.into_iter().chain(last.map(unsigned)).max())
         });
-        last.ok().flatten().map_or(0, unsigned)
+        last.ok().flatten().unwrap_or(0)
     }
 
     /// Reads from the database, or returns `otherwise` if there is none.

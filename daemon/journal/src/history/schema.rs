@@ -17,8 +17,8 @@ const SCHEMA_VERSION: i64 = 1;
 /// How long a write waits for another daemon's.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `snapshot` and `program` are JSON. A program's `source` and `input` are digests there. Texts over [`MIN_SHARED_TEXT_BYTES`](super::stored_entry::MIN_SHARED_TEXT_BYTES) are in `texts`, once. The `held_`
-/// tables have what a resumed run needs, unmasked.
+/// `snapshot` and `program` are JSON. A program's `source` and `input` are digests there. Long texts are in `texts`, once
+/// (see `stored_entry`). The `held_` tables have what a resumed run needs, unmasked.
 const TABLES: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, number INTEGER NOT NULL,

@@ -12,7 +12,7 @@ use crate::{
     run_journal::{JournalOptions, RunStatus},
 };
 
-const ALL: RunAccess = RunAccess::Everyone;
+pub(super) const ALL: RunAccess = RunAccess::Everyone;
 
 fn database(home: &tempfile::TempDir) -> PathBuf {
     home.path().join("state").join("history.db")
@@ -26,7 +26,7 @@ fn origin(agent: &str) -> Arc<ClientOrigin> {
     Arc::new(ClientOrigin::new("claude-code", Some(agent), None))
 }
 
-fn begin_run(history: &History, id: &str, source: &str, agent: &str) -> Arc<RunJournal> {
+pub(super) fn begin_run(history: &History, id: &str, source: &str, agent: &str) -> Arc<RunJournal> {
     let program = Program {
         source: source.into(),
         title: source.lines().next().unwrap_or_default().into(),
@@ -44,7 +44,7 @@ fn begin_run(history: &History, id: &str, source: &str, agent: &str) -> Arc<RunJ
     run
 }
 
-fn call(run: &RunJournal, tool: &str, arguments: &str, outcome: &Result<String, Fault>) {
+pub(super) fn call(run: &RunJournal, tool: &str, arguments: &str, outcome: &Result<String, Fault>) {
     let target = CallTarget::Path {
         path: tool.into(),
         raw: false,
@@ -56,7 +56,7 @@ fn call(run: &RunJournal, tool: &str, arguments: &str, outcome: &Result<String, 
     run.end_call(index, outcome);
 }
 
-fn end(run: &RunJournal) {
+pub(super) fn end(run: &RunJournal) {
     run.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
 }
 
@@ -409,6 +409,26 @@ async fn old_runs_are_removed_and_their_texts_with_them() {
     });
     remove().await.unwrap();
     assert_eq!((listed(&history, &ALL).len(), texts(&history)), (0, 0));
+}
+
+#[tokio::test]
+async fn clock_that_jumps_removes_no_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let history = open(&home);
+    end(&begin_run(&history, "a-1", "return 1", "small"));
+    history.flush().await;
+    execute(&database(&home), "UPDATE runs SET accepted_ms = 0");
+    let remove = |jump: Duration| {
+        history.write(move |store| {
+            store.last_removal.1 -= jump;
+            store.remove_old();
+            Ok(())
+        })
+    };
+    remove(Duration::from_hours(2)).await.unwrap();
+    assert_eq!(listed(&history, &ALL).len(), 1);
+    remove(Duration::ZERO).await.unwrap();
+    assert_eq!(listed(&history, &ALL).len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -41,7 +41,7 @@ pub(super) struct Store {
     /// Secrets that the values of a run announced, while it runs.
     announced: HashMap<String, KnownSecrets>,
     /// The clocks at the last removal of old runs.
-    last_removal: (Instant, SystemTime),
+    pub(super) last_removal: (Instant, SystemTime),
     pub(super) shared: Arc<Shared>,
 }
 
