@@ -33,6 +33,8 @@ mod discovery;
 mod echo;
 #[path = "bench/figures.rs"]
 mod figures;
+#[path = "bench/history.rs"]
+mod history;
 #[path = "bench/idle.rs"]
 mod idle;
 #[path = "bench/library_relay.rs"]
@@ -100,7 +102,7 @@ struct Args {
     /// How long an idle daemon is watched, for the part `idle`
     #[arg(long, default_value_t = 1)]
     minutes: u64,
-    /// Only these parts; without, all but `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd`, `cold` and `confined`
+    /// Only these parts; without, all but `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd`, `cold`, `confined` and `history`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -130,6 +132,7 @@ enum Part {
     Crowd,
     Cold,
     Confined,
+    History,
 }
 
 impl Part {
@@ -145,6 +148,7 @@ impl Part {
                 | Self::Crowd
                 | Self::Cold
                 | Self::Confined
+                | Self::History
         )
     }
 }
@@ -258,6 +262,10 @@ fn main() -> anyhow::Result<()> {
             Part::Confined => {
                 figures::title("servers in a sandbox");
                 confined::measure(args.rounds)?;
+            }
+            Part::History => {
+                figures::title("a history with 100,000 runs");
+                runtime.block_on(history::measure(args.rounds))?;
             }
             Part::Sharing => {
                 figures::title("memory of clients with ten servers each");

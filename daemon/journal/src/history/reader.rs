@@ -57,7 +57,11 @@ impl History {
     pub fn list(&self, filter: &RunFilter) -> Result<(Vec<RunSnapshot>, usize), HistoryError> {
         self.read((Vec::new(), 0), |connection| {
             let (client, agent) = owner_names(&filter.access);
-            let is_own = "(?1 IS NULL OR (client = ?1 AND agent IS ?2))";
+            let is_own = if client.is_some() {
+                "client = ?1 AND agent IS ?2"
+            } else {
+                "?1 IS NULL AND ?2 IS NULL"
+            };
             let total: i64 = connection
                 .prepare_cached(&format!("SELECT count(*) FROM runs WHERE {is_own}"))?
                 .query_row(params![client, agent], |row| row.get(0))?;

@@ -26,6 +26,7 @@ CREATE TABLE runs(
     snapshot TEXT NOT NULL, program TEXT NOT NULL
 ) STRICT;
 CREATE INDEX runs_by_time ON runs(accepted_ms);
+CREATE INDEX runs_by_owner ON runs(client, agent, accepted_ms);
 CREATE INDEX runs_by_number ON runs(number);
 CREATE TABLE entries(
     id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, last_seq INTEGER NOT NULL,
