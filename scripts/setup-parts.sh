@@ -78,16 +78,53 @@ apt_install() {
 
 python=""
 
-# Finds a Python that can make environments for the test servers. Installs Debian's if allowed.
-need_python() { find_python || { apt_install python3-venv && find_python; }; }
+# need_python [VERSION]: finds a Python of this version or newer, 3.10 without, that can make environments. Installs
+# Debian's if allowed.
+need_python() { find_python "${1:-3.10}" || { apt_install python3-venv && find_python "${1:-3.10}"; }; }
 
 find_python() {
   for python in python3 /usr/bin/python3; do
-    if "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    if "$python" -c "import sys, venv, ensurepip; sys.exit(sys.version_info < (${1/./, }))" 2>/dev/null; then
       return
     fi
   done
   return 1
+}
+
+# locked_npm NAME SOURCE FOLDER: installs the packages of the lock file in SOURCE. Fails, and leaves no files, if one is
+# not available.
+locked_npm() {
+  local key
+  key=$(key_of "$2/package.json" "$2/package-lock.json")
+  fresh "$1" "$key" && [ -d "$3/node_modules" ] && return
+  say "installing $1 from npm"
+  mkdir -p "$3"
+  cp "$2/package.json" "$2/package-lock.json" "$3/"
+  # No install script runs: where a program is not JavaScript it is in the package, or in one of its own. Not `npm ci`,
+  # which since npm 11 refuses a lock file without the optional packages of other systems: some are on no registry.
+  if have npm && (cd "$3" && logged npm install --ignore-scripts --no-audit --no-fund); then
+    mark "$1" "$key"
+  else
+    rm -rf "$3/node_modules"
+    return 1
+  fi
+}
+
+# locked_pip NAME REQUIREMENTS FOLDER [PYTHON]: an environment of Python with these wheels, if this version or a newer one
+# is here; fails as locked_npm does.
+locked_pip() {
+  local key
+  key=$(key_of "$2")
+  fresh "$1" "$key" && [ -x "$3/bin/python" ] && return
+  say "installing $1 from PyPI"
+  rm -rf "$3"
+  if need_python "${4:-3.10}" && logged "$python" -m venv "$3" &&
+    logged "$3/bin/pip" install --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r "$2"; then
+    mark "$1" "$key"
+  else
+    rm -rf "$3"
+    return 1
+  fi
 }
 
 # The version of a tool that scripts/requirements pins.
@@ -96,13 +133,8 @@ tool_version() { sed -n 's/^[^#].*==\([^ ]*\).*/\1/p' "scripts/requirements/$1.t
 # pip_tool PROGRAM: puts PROGRAM, from the package of PyPI that scripts/requirements pins, into build/tools/bin.
 pip_tool() {
   local folder=build/tools/$1
-  need_python || return 1
-  say "installing $1 $(tool_version "$1") from PyPI"
-  rm -rf "$folder"
-  logged "$python" -m venv "$folder" || return 1
-  # Wheels only: what would be compiled here is better compiled by whoever called.
-  logged "$folder/bin/pip" install --disable-pip-version-check --only-binary :all: \
-    --require-hashes -r "scripts/requirements/$1.txt" || return 1
+  # What would be compiled here is better compiled by whoever called.
+  locked_pip "tool-$1" "scripts/requirements/$1.txt" "$folder" || return 1
   logged "$folder/bin/$1" --version || return 1
   mkdir -p build/tools/bin
   ln -sfn "../$1/bin/$1" "build/tools/bin/$1"
