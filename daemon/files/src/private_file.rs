@@ -4,8 +4,6 @@
 //! - `windows`: by the access list that files inherit from the user's profile: the user, the system and its
 //!   administrators. Single files get no separate access list.
 
-use std::{io, path::Path};
-
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -25,6 +23,4 @@ pub trait PrivateMode {
 }
 
 /// Returns when renames and removals in this folder are on disk.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    system::sync_folder(folder)
-}
+pub(crate) use system::sync_folder;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use mux_paths::file_identity;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::atomic_file;
 
@@ -28,11 +28,7 @@ static UNWRITABLE_LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::
 
 /// The logs that cannot be written now, each with the reason.
 pub fn unwritable_logs() -> BTreeMap<PathBuf, String> {
-    lock_unwritable().clone()
-}
-
-fn lock_unwritable() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
-    UNWRITABLE_LOGS.lock()
+    UNWRITABLE_LOGS.lock().clone()
 }
 
 /// A log. Its file is created with the first line.
@@ -70,7 +66,7 @@ impl RotatingLog {
             Ok(()) => {
                 if lost > 0 {
                     self.lost = 0;
-                    lock_unwritable().remove(&self.path);
+                    UNWRITABLE_LOGS.lock().remove(&self.path);
                 }
             }
             Err(error) => {
@@ -78,7 +74,9 @@ impl RotatingLog {
                 self.lost += lines.max(1) as u64;
                 // Reopen the path next time: it may be on another disk by then.
                 self.file = None;
-                lock_unwritable().insert(self.path.clone(), error.to_string());
+                UNWRITABLE_LOGS
+                    .lock()
+                    .insert(self.path.clone(), error.to_string());
             }
         }
     }
@@ -129,7 +127,7 @@ impl Drop for RotatingLog {
     fn drop(&mut self) {
         if self.lost > 0 {
             // The log is not written any more, so the problem cannot be resolved.
-            lock_unwritable().remove(&self.path);
+            UNWRITABLE_LOGS.lock().remove(&self.path);
         }
     }
 }

@@ -20,9 +20,7 @@ use unix as system;
 use windows as system;
 
 /// Opens a file for reading, but neither a symbolic link nor, on Unix, a pipe that has no writer.
-pub fn open_unfollowed(path: &Path) -> io::Result<File> {
-    system::open_unfollowed(path)
-}
+pub use system::open_unfollowed;
 
 /// Opens a regular file for reading, through links. Does not wait for a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -51,9 +49,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
 
 /// Why a file of the user may have been written by another user, if it may: it belongs to another user, or the mode
 /// allows it to the group or to everyone.
-pub fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
-    system::writable_by_others(meta)
-}
+pub use system::writable_by_others;
 
 /// The user to whom a file belongs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

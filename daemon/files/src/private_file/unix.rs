@@ -21,7 +21,7 @@ impl PrivateMode for DirBuilder {
     }
 }
 
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 

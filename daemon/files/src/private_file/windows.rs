@@ -21,7 +21,7 @@ impl PrivateMode for DirBuilder {
 }
 
 /// Does nothing: the file system keeps a journal of names.
-pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -9,12 +9,12 @@ use std::{
 
 use super::FileIdentity;
 
-pub(super) fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
+pub fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
     let meta = file.metadata()?;
     Ok((identity(&meta), meta.len()))
 }
 
-pub(super) fn of_path(path: &Path) -> io::Result<FileIdentity> {
+pub fn of_path(path: &Path) -> io::Result<FileIdentity> {
     Ok(identity(&fs::metadata(path)?))
 }
 

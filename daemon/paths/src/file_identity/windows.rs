@@ -18,7 +18,7 @@ use super::FileIdentity;
     unsafe_code,
     reason = "no safe wrapper of GetFileInformationByHandle is at hand"
 )]
-pub(super) fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
+pub fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open, and the pointer is to a live local of the type that the call fills.
     if unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) } == 0 {
@@ -31,7 +31,7 @@ pub(super) fn of_file(file: &File) -> io::Result<(FileIdentity, u64)> {
 }
 
 /// Also opens folders, which needs `FILE_FLAG_BACKUP_SEMANTICS`.
-pub(super) fn of_path(path: &Path) -> io::Result<FileIdentity> {
+pub fn of_path(path: &Path) -> io::Result<FileIdentity> {
     let mut options = OpenOptions::new();
     options
         .access_mode(FILE_READ_ATTRIBUTES)

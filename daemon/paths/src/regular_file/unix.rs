@@ -11,7 +11,7 @@ use nix::{fcntl::OFlag, unistd::geteuid};
 
 const ANOTHER_USER: &str = "it belongs to another user";
 
-pub(super) fn open_unfollowed(path: &Path) -> io::Result<File> {
+pub fn open_unfollowed(path: &Path) -> io::Result<File> {
     open(path, OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK)
 }
 
@@ -26,7 +26,7 @@ fn open(path: &Path, flags: OFlag) -> io::Result<File> {
         .open(path)
 }
 
-pub(super) fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
+pub fn writable_by_others(meta: &Metadata) -> Option<&'static str> {
     if meta.uid() != geteuid().as_raw() {
         Some(ANOTHER_USER)
     } else if meta.mode() & 0o022 != 0 {

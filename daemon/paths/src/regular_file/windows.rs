@@ -10,7 +10,7 @@ use std::{
 use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
 
 /// A symbolic link is opened itself, and is then no regular file.
-pub(super) fn open_unfollowed(path: &Path) -> io::Result<File> {
+pub fn open_unfollowed(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .custom_flags(FILE_FLAG_OPEN_REPARSE_POINT)
@@ -21,7 +21,7 @@ pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-pub(super) fn writable_by_others(_meta: &Metadata) -> Option<&'static str> {
+pub fn writable_by_others(_meta: &Metadata) -> Option<&'static str> {
     None
 }
 
