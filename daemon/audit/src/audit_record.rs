@@ -84,7 +84,7 @@ pub enum AdminEvent {
 
 /// A line of the log. The order of the fields is the order of output.
 #[serde_with::skip_serializing_none]
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct AuditLine<'a> {
     at: String,
     kind: AuditLineKind,
@@ -108,10 +108,12 @@ struct AuditLine<'a> {
     bytes: Option<usize>,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
+#[derive(Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum AuditLineKind {
-    Call(&'static str),
+    #[default]
+    Call,
+    #[serde(untagged)]
     Deed(AdminEvent),
 }
 
@@ -121,22 +123,12 @@ impl<'a> AuditLine<'a> {
         Self {
             at: humantime::format_rfc3339_millis(at).to_string(),
             kind,
-            path: None,
-            reaches: &[],
-            subject: None,
             client: &by.client,
             pid: by.pid,
             uid: by.uid,
             agent: by.agent.as_deref(),
             workspace: workspace.map(|path| path.display().to_string()),
-            run: None,
-            call: None,
-            arguments: None,
-            decision: None,
-            by: None,
-            outcome: None,
-            ms: None,
-            bytes: None,
+            ..Self::default()
         }
     }
 
@@ -235,7 +227,7 @@ impl AuditRecord {
                     outcome: Some(call.outcome),
                     ms: Some((call.took.as_secs_f64() * 1e6).round() / 1e3),
                     bytes: call.bytes,
-                    ..AuditLine::of(call.at, AuditLineKind::Call("call"), &caller.origin)
+                    ..AuditLine::of(call.at, AuditLineKind::Call, &caller.origin)
                 }
                 .write(out);
             }

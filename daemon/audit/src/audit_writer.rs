@@ -145,11 +145,11 @@ impl AuditWriter {
             whole.append(&mut text);
             text = whole;
         }
-        let terms = *self.shared.terms();
+        let terms = *self.shared.terms.lock();
         match self.files.append(&text, terms, SystemTime::now()) {
             Ok(()) => {
                 self.reported = lost;
-                if self.shared.problem().take().is_some() {
+                if self.shared.problem.lock().take().is_some() {
                     info!(lost, "the audit log is written again");
                 }
             }

@@ -93,7 +93,7 @@ impl AuditLog {
     }
 
     pub fn set_retention(&self, enabled: bool, terms: AuditRetention) {
-        *self.shared.terms() = terms;
+        *self.shared.terms.lock() = terms;
         self.enabled.store(enabled, Ordering::Relaxed);
     }
 
@@ -126,7 +126,7 @@ impl AuditLog {
     /// A problem to show to the user: lines were lost, or the log cannot be written.
     pub fn problem(&self) -> Option<String> {
         let lost = self.shared.lost.load(Ordering::Relaxed);
-        let problem = self.shared.problem().clone();
+        let problem = self.shared.problem.lock().clone();
         let lines = match lost {
             0 => return problem.map(|why| format!("the audit log cannot be written: {why}")),
             1 => "1 line of the audit log was lost".to_owned(),
@@ -171,21 +171,13 @@ impl AuditLog {
 }
 
 impl AuditShared {
-    fn terms(&self) -> parking_lot::MutexGuard<'_, AuditRetention> {
-        self.terms.lock()
-    }
-
-    fn problem(&self) -> parking_lot::MutexGuard<'_, Option<String>> {
-        self.problem.lock()
-    }
-
     /// Counts lost lines. Returns the previous number.
     fn count_lost(&self, lines: u64) -> u64 {
         self.lost.fetch_add(lines, Ordering::Relaxed)
     }
 
     fn set_problem(&self, why: String) {
-        let mut problem = self.problem();
+        let mut problem = self.problem.lock();
         if problem.is_none() {
             warn!(why, "the audit log cannot be written");
         }

@@ -40,6 +40,7 @@ use std::{
 
 use mux_text::digest::DigestKey;
 use sled::{Config, Db, Mode, Tree};
+use strum::{EnumIter, IntoEnumIterator as _, IntoStaticStr};
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
@@ -64,7 +65,8 @@ const CLOSER_THREAD: &str = "cache-closer";
 /// The size of the store's page cache.
 const PAGE_CACHE_BYTES: u64 = 16 << 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CacheSpace {
     Catalogs,
     Types,
@@ -232,15 +234,7 @@ fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<
 }
 
 /// The store, with one tree for each space.
-struct SledStore {
-    db: Db,
-    catalogs: Tree,
-    types: Tree,
-    shapes: Tree,
-    verdicts: Tree,
-    eras: Tree,
-    usage: Tree,
-}
+struct SledStore(Db);
 
 fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
     let db = Config::new()
@@ -251,52 +245,42 @@ fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
         // joined without a limit when the store is dropped. `writer` flushes instead.
         .flush_every_ms(None)
         .open()?;
-    Ok(Box::new(SledStore {
-        catalogs: db.open_tree("catalogs")?,
-        types: db.open_tree("types")?,
-        shapes: db.open_tree("shapes")?,
-        verdicts: db.open_tree("verdicts")?,
-        eras: db.open_tree("eras")?,
-        usage: db.open_tree("usage")?,
-        db,
-    }))
+    let store = SledStore(db);
+    for space in CacheSpace::iter() {
+        store.tree(space)?;
+    }
+    Ok(Box::new(store))
 }
 
 impl SledStore {
-    fn tree(&self, space: CacheSpace) -> &Tree {
-        match space {
-            CacheSpace::Catalogs => &self.catalogs,
-            CacheSpace::Types => &self.types,
-            CacheSpace::Shapes => &self.shapes,
-            CacheSpace::Verdicts => &self.verdicts,
-            CacheSpace::Eras => &self.eras,
-            CacheSpace::Usage => &self.usage,
-        }
+    /// Creates the tree if there is none.
+    fn tree(&self, space: CacheSpace) -> Result<Tree, StoreError> {
+        Ok(self.0.open_tree(<&str>::from(space))?)
     }
 }
 
 impl Store for SledStore {
     fn get(&self, space: CacheSpace, key: &DigestKey) -> Result<Option<Vec<u8>>, StoreError> {
-        let value = self.tree(space).get(key)?;
+        let value = self.tree(space)?.get(key)?;
         Ok(value.map(|value| value.to_vec()))
     }
 
     fn put(&self, space: CacheSpace, key: &DigestKey, sealed: Vec<u8>) -> Result<(), StoreError> {
-        self.tree(space).insert(key, sealed)?;
+        self.tree(space)?.insert(key, sealed)?;
         Ok(())
     }
 
     fn remove(&self, space: CacheSpace, key: &[u8]) -> Result<(), StoreError> {
-        self.tree(space).remove(key)?;
+        self.tree(space)?.remove(key)?;
         Ok(())
     }
 
     fn clear(&self, space: CacheSpace) -> Result<(), StoreError> {
-        Ok(self.tree(space).clear()?)
+        Ok(self.tree(space)?.clear()?)
     }
 
     fn all(&self, space: CacheSpace) -> Result<StoreEntries, StoreError> {
-        let entries = self.tree(space).iter().map(|entry| {
+        let entries = self.tree(space)?.iter().map(|entry| {
             let (key, value) = entry?;
             Ok((key.to_vec(), value.to_vec()))
         });
@@ -304,12 +288,12 @@ impl Store for SledStore {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        self.db.flush()?;
+        self.0.flush()?;
         Ok(())
     }
 
     fn bytes(&self) -> Result<u64, StoreError> {
-        Ok(self.db.size_on_disk()?)
+        Ok(self.0.size_on_disk()?)
     }
 }
 
