@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::{self, Notify, mpsc, watch},
     time::sleep,
@@ -93,7 +93,7 @@ pub struct Daemon {
     pub host_conditions: HostConditions,
     /// Servers that are observed, each with the token that ends its observation early.
     pub(crate) observations: Mutex<HashMap<String, CancellationToken>>,
-    launcher: ProcessLauncher,
+    pub(crate) launcher: ProcessLauncher,
     loading: sync::Mutex<LoadState>,
     projects: Mutex<Projects>,
     /// Scans for the project of a directory.
@@ -166,9 +166,9 @@ impl Daemon {
 
     /// The problems that concern every client.
     pub fn problems(&self) -> Vec<DaemonProblem> {
-        let mut problems = self.config_status().problems.clone();
+        let mut problems = self.config_status.lock().problems.clone();
         let mut add = |code: ProblemCode, message| problems.push(code.with(message));
-        if let Some(message) = self.projects().approvals().problem() {
+        if let Some(message) = self.projects.lock().approvals().problem() {
             add(ProblemCode::Approvals, message);
         }
         for message in self.gateway.approvals().problems() {
@@ -182,7 +182,7 @@ impl Daemon {
 
     /// The host condition for files that are polled because the system cannot watch them.
     pub fn unwatched(&self) -> Option<HostCondition> {
-        let why = self.config_status().unwatched.join("; ");
+        let why = self.config_status.lock().unwatched.join("; ");
         let message = format!(
             "changes of configuration files are detected only every {} s, or by `mux reload`: {why}",
             CONFIG_RETRY_INTERVAL.as_secs()
@@ -192,7 +192,7 @@ impl Daemon {
 
     /// The disabled servers, each with its command line or URL.
     pub fn disabled(&self) -> BTreeMap<String, String> {
-        let in_force = self.config_status().in_force.clone();
+        let in_force = self.config_status.lock().in_force.clone();
         in_force
             .map(|settings| settings.disabled.clone())
             .unwrap_or_default()
@@ -200,18 +200,18 @@ impl Daemon {
 
     /// The secrets that the configuration names, each with the entries that use it.
     pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
-        self.config_status().secrets.clone()
+        self.config_status.lock().secrets.clone()
     }
 
     /// True if `name` names a configured source and no server.
     pub fn is_source(&self, name: &str) -> bool {
-        let in_force = self.config_status().in_force.clone();
+        let in_force = self.config_status.lock().in_force.clone();
         in_force.is_some_and(|settings| settings.sources.contains(name))
     }
 
     /// The profile in an agent's entry.
     pub fn profile_of(&self, agent: Option<&str>) -> Option<String> {
-        let settings = self.config_status().in_force.clone()?;
+        let settings = self.config_status.lock().in_force.clone()?;
         let profile: &str = (*settings.profiles.get(agent?)?).into();
         Some(profile.to_owned())
     }
@@ -229,7 +229,7 @@ impl Daemon {
 
     /// Starts recently called servers in the background.
     pub fn prestart_servers(&self) {
-        let in_force = self.config_status().in_force.clone();
+        let in_force = self.config_status.lock().in_force.clone();
         if let Some(within) = in_force.and_then(|settings| settings.prestart) {
             self.gateway.upstreams().prestart(within);
         }
@@ -258,25 +258,17 @@ impl Daemon {
 
     /// True if files cannot be read or watched. No event tells when they can be again.
     fn sees_badly(&self) -> bool {
-        let status = self.config_status();
+        let status = self.config_status.lock();
         status.unread || !status.unwatched.is_empty()
     }
 
     fn watch_over(&self, watching: &mut FileWatcher) {
-        let mut files = self.projects().watched_files();
+        let mut files = self.projects.lock().watched_files();
         let paths = &self.paths;
         files.extend([&paths.config, &paths.env, &paths.approvals].map(PathBuf::clone));
         let described = self.gateway.upstreams().description_files();
         files.extend(described.into_iter().map(|(file, _)| file));
         let unwatched = watching.set_files(&files);
-        self.config_status().unwatched = unwatched;
-    }
-
-    fn config_status(&self) -> MutexGuard<'_, ConfigStatus> {
-        self.config_status.lock()
-    }
-
-    fn projects(&self) -> MutexGuard<'_, Projects> {
-        self.projects.lock()
+        self.config_status.lock().unwatched = unwatched;
     }
 }

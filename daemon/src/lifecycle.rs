@@ -9,7 +9,7 @@ mod daemon_setup;
 #[cfg(target_os = "macos")]
 mod launchd;
 mod lock;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(target_os = "linux"))]
 mod no_service_manager;
 mod passed_socket;
 mod predecessor_runs;

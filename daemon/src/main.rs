@@ -25,7 +25,7 @@ use mux_daemon::{
 use mux_process::{descriptor_limits, malloc_trim, runtime};
 use mux_proto::{
     endpoint::{Dirs, EndpointError},
-    sandbox_support::{SANDBOX_SUPPORT, SandboxSupportNote, SandboxSupportReport},
+    sandbox_support::SANDBOX_SUPPORT,
     startup::Report,
     transport, variables,
     version::{self, ProgramVersion},
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Some("observe") => mux_confine::run_observed(args),
         // Started by `mux doctor`.
-        Some(SANDBOX_SUPPORT) => print_sandbox_support(),
+        Some(SANDBOX_SUPPORT) => print_json(&mux_confine::SupportReport::of_this_machine()),
         #[cfg(target_os = "linux")]
         Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output the channel for the report.
@@ -103,20 +103,6 @@ fn print_json(report: &impl Serialize) -> ExitCode {
         Ok(report) => print_and_exit(&report),
         Err(error) => exit_with_error(&format!("muxd: cannot report: {error}")),
     }
-}
-
-fn print_sandbox_support() -> ExitCode {
-    let report = mux_confine::SupportReport::of_this_machine();
-    let notes = report.notes.into_iter().map(|note| SandboxSupportNote {
-        message: note.message,
-        fix: note.fix,
-        is_weaker: note.is_weaker,
-    });
-    print_json(&SandboxSupportReport {
-        layers: report.layers.into_iter().map(String::from).collect(),
-        has_sandboxes: report.has_sandboxes,
-        notes: notes.collect(),
-    })
 }
 
 fn start_in_foreground() -> ExitCode {

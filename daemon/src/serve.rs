@@ -29,7 +29,7 @@ use self::{
 use crate::{
     daemon::Daemon,
     handover::{HandoverError, HandoverSource, PendingUpgrade, Predecessor, Successor},
-    lifecycle::{self, DaemonSetup, InstanceLock, ServiceManager, Shutdown},
+    lifecycle::{self, DaemonSetup, InstanceLock, Shutdown},
     rpc::{self, ClientConnections},
 };
 use mux_cache::Cache;
@@ -88,7 +88,7 @@ pub async fn serve_after(
     start: DaemonStart,
     mut predecessor: Predecessor,
 ) -> Result<(), ServeError> {
-    let (mut serving, entrance) = ServingDaemon::build(start, Some(&predecessor)).await?;
+    let (serving, entrance) = ServingDaemon::build(start, Some(&predecessor)).await?;
     // The slow parts come before anything is requested from the predecessor.
     serving.warm_up().await;
     predecessor.warm().await?;
@@ -98,7 +98,7 @@ pub async fn serve_after(
     daemon.configured().await;
     if let Err(error) = predecessor.ready(&serving.incoming).await {
         // The predecessor has not handed over anything yet.
-        serving.launcher.close().await;
+        daemon.launcher.close().await;
         serving.parts.pool.close();
         return Err(error.into());
     }
@@ -108,7 +108,7 @@ pub async fn serve_after(
     daemon.former.expect();
     let written = entrance
         .lock
-        .write_owner(std::process::id(), &serving.socket);
+        .write_owner(std::process::id(), &daemon.paths.socket);
     if let Err(error) = written {
         // Not fatal: clients also look at the default socket path.
         warn!(%error, "cannot write the pid into the instance lock");
@@ -137,12 +137,7 @@ struct Entrance {
 /// A daemon and its surroundings.
 struct ServingDaemon {
     parts: DaemonParts,
-    launcher: ProcessLauncher,
-    environment: watch::Receiver<Option<Environment>>,
     incoming: IncomingSessions,
-    shutdown: Shutdown,
-    service: ServiceManager,
-    socket: PathBuf,
     /// The socket file as it was bound.
     ours: Option<(u64, u64)>,
     startup_lock: PathBuf,
@@ -162,12 +157,7 @@ impl ServingDaemon {
             shutdown,
         } = start;
         let (captured, environment) = watch::channel(None);
-        let launcher = ProcessLauncher::new(
-            setup.program.clone(),
-            setup.keeper_lock.clone(),
-            environment.clone(),
-            setup.sandboxes.clone(),
-        );
+        let launcher = setup.process_launcher(environment.clone());
         let incoming = IncomingSessions::default();
         if let Some(predecessor) = predecessor {
             incoming.expect_sessions(predecessor.expected());
@@ -182,30 +172,24 @@ impl ServingDaemon {
             captured,
         ));
         let (upgrade, upgrades) = mpsc::channel(1);
-        let socket = setup.paths.socket.clone();
+        let ours = file_identity(&setup.paths.socket);
         let startup_lock = setup.startup_lock.clone();
         let knowledge = setup.knowledge.clone();
         let server_logs = setup.server_logs.clone();
-        let service = setup.service.clone();
         let surroundings = DaemonSurroundings {
             servers: Arc::new(launcher.clone()),
-            launcher: launcher.clone(),
-            environment: environment.clone(),
+            launcher,
+            environment,
             incoming: incoming.clone(),
             is_alone: predecessor.is_none(),
             workers: pool_settings(setup.worker.clone(), setup.snapshots.clone()),
-            shutdown: shutdown.clone(),
+            shutdown,
             upgrades: upgrade,
         };
         let serving = Self {
             parts: DaemonParts::build(setup, surroundings)?,
-            launcher,
-            environment,
             incoming,
-            shutdown,
-            service,
-            ours: file_identity(&socket),
-            socket,
+            ours,
             startup_lock,
             knowledge,
             server_logs,
@@ -219,8 +203,9 @@ impl ServingDaemon {
     }
 
     /// Waits for the login shell and the workers.
-    async fn warm_up(&mut self) {
-        let captured = self.environment.wait_for(Option::is_some);
+    async fn warm_up(&self) {
+        let mut environment = self.parts.daemon.environment.clone();
+        let captured = environment.wait_for(Option::is_some);
         drop(timeout(WARMUP_TIMEOUT, captured).await);
         drop(timeout(WARMUP_TIMEOUT, self.parts.pool.wait_until_ready()).await);
     }
@@ -228,7 +213,6 @@ impl ServingDaemon {
     /// Loads the cache and the configuration, and then follows files and serves metrics until the daemon ends.
     fn start_background(&self, prestarts: bool) -> JoinHandle<()> {
         let daemon = Arc::clone(&self.parts.daemon);
-        let launcher = self.launcher.clone();
         let catalog = Arc::clone(&self.parts.catalog);
         let knowledge = self.knowledge.clone();
         tokio::spawn(async move {
@@ -236,10 +220,10 @@ impl ServingDaemon {
             let warm_up = async {
                 // A daemon starts even if the configuration cannot be read, and reports the problem.
                 daemon.configured().await;
-                launcher.warm_up().await;
+                daemon.launcher.warm_up().await;
                 if prestarts {
                     daemon.prestart_servers();
-                    launcher.delete_unused_files().await;
+                    daemon.launcher.delete_unused_files().await;
                 }
                 daemon.runs.inspector().warm_checker().await;
                 tool_discovery::keep_index_built(&daemon.gateway).await;
@@ -261,13 +245,14 @@ impl ServingDaemon {
     fn announce(&self) {
         let logs = self.server_logs.clone();
         tokio::task::spawn_blocking(move || logging::sweep_server_logs(&logs));
-        info!(pid = std::process::id(), socket = %self.socket.display(), "serving");
+        let socket = &self.parts.daemon.paths.socket;
+        info!(pid = std::process::id(), socket = %socket.display(), "serving");
     }
 
     /// Serves clients, and then ends.
     async fn serve(self, mut entrance: Entrance, background: JoinHandle<()>) {
         let daemon = &self.parts.daemon;
-        self.service.ready(&status_text(daemon));
+        daemon.service.ready(&status_text(daemon));
         let connections = ClientConnections::default();
         let successor = self.serve_clients(&mut entrance, &connections).await;
         let Entrance {
@@ -282,32 +267,32 @@ impl ServingDaemon {
         self.parts.approvals.close();
         if let Some(successor) = successor {
             exit_sequence::admit_successor(&successor, daemon, &connections).await;
-            self.service.succeeded_by(successor.pid).await;
+            daemon.service.succeeded_by(successor.pid()).await;
             drop(listener);
             // The successor holds the lock through its own descriptor.
             drop(lock);
             self.parts.upstreams.disable_eager_start();
             daemon.leaving.cancel();
-            hand_over_and_exit(successor, waiting, &self.parts, &self.shutdown).await;
+            hand_over_and_exit(successor, waiting, &self.parts).await;
             background.abort();
             connections.wait_until_closed(CLIENT_LEAVE_TIMEOUT).await;
             self.close(&connections).await;
             info!("shutdown complete");
             return;
         }
-        self.parts.activity.close_to_clients();
-        self.shutdown.request();
+        daemon.activity.close_to_clients();
+        daemon.shutdown.request();
         let status = format!("ending: {}", status_text(daemon));
-        self.service.stopping(&status);
-        let refusing = refuse_new_clients(listener, &self.service, daemon);
+        daemon.service.stopping(&status);
+        let refusing = refuse_new_clients(listener, daemon);
         // The predecessor drains as well, if runs continue there.
         tokio::join!(
-            drain(&self.parts.runs, &self.shutdown),
-            drain_predecessor(&daemon.former, &self.shutdown)
+            drain(&daemon.runs, &daemon.shutdown),
+            drain_predecessor(&daemon.former, &daemon.shutdown)
         );
         background.abort();
-        let service = self.service.clone();
-        let socket = self.socket.clone();
+        let service = daemon.service.clone();
+        let socket = daemon.paths.socket.clone();
         let ours = self.ours;
         self.close(&connections).await;
         // A client that connects from now on finds no socket, or a socket at which the next daemon is started, which
@@ -336,36 +321,35 @@ impl ServingDaemon {
             daemon,
             upstreams,
             catalog,
-            runs,
-            activity,
             ..
         } = &self.parts;
+        let socket = &daemon.paths.socket;
         let source = HandoverSource {
             listener: &entrance.listener,
             lock: &entrance.lock,
             startup_lock: &self.startup_lock,
-            service: &self.service,
-            socket: &self.socket,
-            launcher: &self.launcher,
+            service: &daemon.service,
+            socket,
+            launcher: &daemon.launcher,
             catalog,
             knowledge: &self.knowledge,
             upstreams,
-            runs,
+            runs: &daemon.runs,
         };
-        let stop = self.shutdown.token();
+        let stop = daemon.shutdown.token();
         let accepting = rpc::accept(&entrance.listener, Arc::clone(daemon), connections, stop);
         let reporting = async {
-            if !self.service.is_heard() {
+            if !daemon.service.is_heard() {
                 return std::future::pending().await;
             }
-            let lives = || rpc::lives(&self.socket, connections);
-            lifecycle::run_watchdog(&self.service, || status_text(daemon), lives).await
+            let lives = || rpc::lives(socket, connections);
+            lifecycle::run_watchdog(&daemon.service, || status_text(daemon), lives).await
         };
         tokio::select! {
             () = accepting => {}
             successor = source.fulfil(&mut entrance.upgrades) => return Some(successor),
-            () = wait_until_idle(activity, &daemon.former) => info!("idle timeout reached, shutting down"),
-            () = socket_lost(&self.socket, self.ours) => warn!("the socket was removed or replaced, shutting down"),
+            () = wait_until_idle(&daemon.activity, &daemon.former) => info!("idle timeout reached, shutting down"),
+            () = socket_lost(socket, self.ours) => warn!("the socket was removed or replaced, shutting down"),
             never = reporting => match never {},
             never = daemon.host_conditions.follow() => match never {},
         }
@@ -382,16 +366,18 @@ impl ServingDaemon {
             audit,
             tracer,
             pool,
-            runs,
             ..
         } = self.parts;
+        let runs = Arc::clone(&daemon.runs);
+        let launcher = daemon.launcher.clone();
+        let shutdown = daemon.shutdown.clone();
         drop(daemon);
         // Clients first, because their requests use everything below.
         connections.close(LAST_FLUSH_TIMEOUT).await;
         tokio::select! {
             () = upstreams.close() => {}
             // The keeper kills all remaining processes immediately.
-            () = self.shutdown.requested_now() => {}
+            () = shutdown.requested_now() => {}
         }
         upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;
         runs.inspector().close().await;
@@ -400,7 +386,7 @@ impl ServingDaemon {
         pins.settle(LAST_FLUSH_TIMEOUT).await;
         audit.flush(LAST_FLUSH_TIMEOUT).await;
         tracer.close().await;
-        self.launcher.close().await;
+        launcher.close().await;
         pool.close();
     }
 }

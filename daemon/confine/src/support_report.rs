@@ -7,8 +7,10 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-/// The layers that this machine enforces.
-#[derive(Clone, Debug, Eq, PartialEq)]
+use serde::Serialize;
+
+/// The layers that this machine enforces, serialized as `mux-proto`'s `sandbox_support` reads them.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct SupportReport {
     /// The layers around a server in a sandbox.
     pub layers: Vec<&'static str>,
@@ -18,7 +20,7 @@ pub struct SupportReport {
 }
 
 /// A missing layer, or a condition that weakens a layer.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct SupportNote {
     pub message: String,
     pub fix: String,

@@ -17,7 +17,7 @@ use nix::poll::PollFlags;
 
 use super::{
     descriptor_passing,
-    wire::{self, FrameBuffer, FrameError, KeeperEvent, KeeperRequest},
+    wire::{FrameBuffer, FrameError, KeeperEvent, KeeperRequest, OutgoingFrame},
 };
 
 /// The number of queued frames above which no more requests are read: each frame may carry three descriptors, and a
@@ -27,17 +27,11 @@ const MAX_OUTBOX_FRAMES: usize = 64;
 pub(super) struct DaemonSocket {
     stream: UnixStream,
     inbox: FrameBuffer,
-    outbox: VecDeque<OutgoingEvent>,
+    outbox: VecDeque<OutgoingFrame>,
     /// Descriptors received with requests that were not read yet.
     fds: VecDeque<OwnedFd>,
     /// The daemon has closed neither its end nor its sending direction.
     open: bool,
-}
-
-struct OutgoingEvent {
-    bytes: Vec<u8>,
-    sent: usize,
-    pipes: Vec<OwnedFd>,
 }
 
 impl DaemonSocket {
@@ -80,11 +74,7 @@ impl DaemonSocket {
         event: &KeeperEvent,
         pipes: Vec<OwnedFd>,
     ) -> Result<(), FrameError> {
-        self.outbox.push_back(OutgoingEvent {
-            bytes: wire::encode_frame(event)?,
-            sent: 0,
-            pipes,
-        });
+        self.outbox.push_back(OutgoingFrame::new(event, pipes)?);
         Ok(())
     }
 
@@ -115,14 +105,9 @@ impl DaemonSocket {
     /// Sends as much as the socket accepts now.
     pub(super) fn flush(&mut self) {
         while let Some(frame) = self.outbox.front_mut() {
-            match descriptor_passing::send(&self.stream, &frame.bytes[frame.sent..], &frame.pipes) {
-                Ok(count) => {
-                    frame.pipes.clear();
-                    frame.sent += count;
-                    if frame.sent == frame.bytes.len() {
-                        self.outbox.pop_front();
-                    }
-                }
+            match frame.send(&self.stream) {
+                Ok(true) => drop(self.outbox.pop_front()),
+                Ok(false) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The daemon has exited. Dropping the frames closes their pipes.
                 Err(_) => {

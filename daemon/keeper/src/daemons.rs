@@ -39,12 +39,12 @@ pub(super) struct ServedDaemons {
 
 impl ServedDaemons {
     pub(super) fn new(first: DaemonSocket) -> Self {
-        let mut masters = ServedDaemons {
+        let mut daemons = ServedDaemons {
             all: Vec::new(),
             next: 0,
         };
-        masters.enter(first);
-        masters
+        daemons.enter(first);
+        daemons
     }
 
     fn enter(&mut self, control: DaemonSocket) {

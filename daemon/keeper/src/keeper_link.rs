@@ -17,7 +17,7 @@ use tokio::{
 use super::{
     descriptor_passing::{self, ReceivedBytes},
     kept_child::StartedChild,
-    wire::{self, FDS_PER_CHILD, FrameBuffer, FrameError, KeeperEvent, KeeperRequest},
+    wire::{FDS_PER_CHILD, FrameBuffer, FrameError, KeeperEvent, KeeperRequest, OutgoingFrame},
 };
 
 pub(super) struct KeeperLink {
@@ -25,14 +25,8 @@ pub(super) struct KeeperLink {
     inbox: FrameBuffer,
     /// `None` for each descriptor that the kernel could not deliver.
     fds: VecDeque<Option<OwnedFd>>,
-    outbox: VecDeque<OutgoingRequest>,
+    outbox: VecDeque<OutgoingFrame>,
     open: bool,
-}
-
-struct OutgoingRequest {
-    bytes: Vec<u8>,
-    sent: usize,
-    fds: Vec<OwnedFd>,
 }
 
 impl KeeperLink {
@@ -62,11 +56,7 @@ impl KeeperLink {
         request: &KeeperRequest,
         fds: Vec<OwnedFd>,
     ) -> Result<(), FrameError> {
-        self.outbox.push_back(OutgoingRequest {
-            bytes: wire::encode_frame(request)?,
-            sent: 0,
-            fds,
-        });
+        self.outbox.push_back(OutgoingFrame::new(request, fds)?);
         Ok(())
     }
 
@@ -132,17 +122,9 @@ impl KeeperLink {
             return Ok(());
         };
         let stream = &self.stream;
-        let sent = stream.try_io(Interest::WRITABLE, || {
-            descriptor_passing::send(stream, &frame.bytes[frame.sent..], &frame.fds)
-        });
-        match sent {
-            Ok(count) => {
-                frame.fds.clear();
-                frame.sent += count;
-                if frame.sent == frame.bytes.len() {
-                    self.outbox.pop_front();
-                }
-            }
+        match stream.try_io(Interest::WRITABLE, || frame.send(stream)) {
+            Ok(true) => drop(self.outbox.pop_front()),
+            Ok(false) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // The keeper's last events may still wait to be read. The end of file follows them.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => self.outbox.clear(),

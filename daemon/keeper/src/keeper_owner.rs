@@ -59,22 +59,15 @@ pub(super) async fn start(
 ) -> Result<u32, KeeperError> {
     prctl::set_child_subreaper(true).map_err(|errno| KeeperError::Socket(errno.into()))?;
     let (near, far) = UnixStream::pair().map_err(KeeperError::Socket)?;
-    let link = KeeperLink::new(near).map_err(KeeperError::Socket)?;
+    let mut owner = KeeperOwner::new(near, calls)?;
     let process = launch(exe, lock, far).map_err(|source| KeeperError::Start {
         exe: exe.to_owned(),
         source,
     })?;
-    let mut owner = KeeperOwner {
-        // The pid is known until the process is waited for.
-        pid: process.id().unwrap_or_default(),
-        process: Some(process),
-        shared: false,
-        link,
-        calls,
-        children: HashMap::new(),
-    };
-    let hello = timeout(KEEPER_START_TIMEOUT, owner.hear_hello()).await;
-    if let Err(error) = hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT))) {
+    // The pid is known until the process is waited for.
+    owner.pid = process.id().unwrap_or_default();
+    owner.process = Some(process);
+    if let Err(error) = owner.hear_hello().await {
         // The keeper has no children yet, so killing it leaves no process behind.
         if let Some(process) = &mut owner.process {
             process.kill().await.ok();
@@ -93,16 +86,10 @@ pub(super) async fn take_over(
     calls: mpsc::UnboundedReceiver<KeeperCall>,
     alive: watch::Sender<()>,
 ) -> Result<u64, KeeperError> {
-    let mut owner = KeeperOwner {
-        process: None,
-        pid,
-        shared: true,
-        link: KeeperLink::new(UnixStream::from(socket)).map_err(KeeperError::Socket)?,
-        calls,
-        children: HashMap::new(),
-    };
-    let hello = timeout(KEEPER_START_TIMEOUT, owner.hear_hello()).await;
-    let base = hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT)))?;
+    let mut owner = KeeperOwner::new(UnixStream::from(socket), calls)?;
+    owner.pid = pid;
+    owner.shared = true;
+    let base = owner.hear_hello().await?;
     tokio::spawn(owner.run(alive));
     Ok(base)
 }
@@ -124,7 +111,27 @@ fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
 }
 
 impl KeeperOwner {
+    fn new(
+        socket: UnixStream,
+        calls: mpsc::UnboundedReceiver<KeeperCall>,
+    ) -> Result<Self, KeeperError> {
+        Ok(Self {
+            process: None,
+            pid: 0,
+            shared: false,
+            link: KeeperLink::new(socket).map_err(KeeperError::Socket)?,
+            calls,
+            children: HashMap::new(),
+        })
+    }
+
+    /// Waits for the first event, which tells the base of the child ids.
     async fn hear_hello(&mut self) -> Result<u64, KeeperError> {
+        let hello = timeout(KEEPER_START_TIMEOUT, self.next_hello()).await;
+        hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT)))
+    }
+
+    async fn next_hello(&mut self) -> Result<u64, KeeperError> {
         loop {
             let event = self.link.next_event().map_err(io::Error::other);
             match event.map_err(KeeperError::Socket)? {
@@ -206,12 +213,9 @@ impl KeeperOwner {
 
     fn end_unclaimed(&mut self) {
         let signal = StopSignal::Kill;
-        for (id, _) in self.children.iter().filter(|(_, it)| it.is_unclaimed()) {
-            self.link
-                .queue(&KeeperRequest::Signal { id: *id, signal })
-                .ok();
+        for (id, _) in self.children.extract_if(|_, entry| entry.is_unclaimed()) {
+            self.link.queue(&KeeperRequest::Signal { id, signal }).ok();
         }
-        self.children.retain(|_, entry| !entry.is_unclaimed());
     }
 
     fn request_spawn(

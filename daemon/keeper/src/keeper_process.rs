@@ -18,14 +18,14 @@ use nix::{
     unistd::{chdir, setsid},
 };
 
+use mux_process::inherited_descriptors;
+
 use super::{
     daemon_socket::DaemonSocket,
     daemons::ServedDaemons,
     keeper_guard::{ForkSide, split},
     keeper_lock::KeeperLock,
-    launch_child::{
-        LaunchRefusal, LaunchedChild, MarkerOrigin, hide_inherited_descriptors, launch,
-    },
+    launch_child::{LaunchRefusal, LaunchedChild, MarkerOrigin, launch},
     orphans::KeeperOrphans,
     process_trees::ProcessTrees,
     signals::{BlockedSignals, ReapOutcome, reap},
@@ -43,9 +43,9 @@ const CLOSE_KILL_INTERVAL: Duration = Duration::from_millis(20);
 
 struct KeeperProcess {
     signals: BlockedSignals,
-    masters: ServedDaemons,
+    daemons: ServedDaemons,
     lock: KeeperLock,
-    remains: KeeperOrphans,
+    orphans: KeeperOrphans,
     origin: MarkerOrigin,
     trees: ProcessTrees,
     closing: Option<ClosingState>,
@@ -78,7 +78,9 @@ pub fn run_keeper(lock: &Path) -> ExitCode {
 /// Runs as the keeper, and in its parent process as the guard.
 fn live(lock: &Path) -> io::Result<ExitCode> {
     let signals = BlockedSignals::block()?;
-    hide_inherited_descriptors().unwrap_or_else(|error| warn("list the descriptors", &error));
+    // The daemon may have inherited descriptors that do not close on exec. All of muxd's own descriptors do.
+    inherited_descriptors::close_on_exec()
+        .unwrap_or_else(|error| warn("list the descriptors", &error));
     // Fails only if this process already leads a session, which is the goal.
     setsid().ok();
     // Before the fork: the lock is released only when both processes have closed the file.
@@ -104,8 +106,8 @@ impl KeeperProcess {
         let home = lock.home();
         Ok(KeeperProcess {
             signals,
-            masters: ServedDaemons::new(DaemonSocket::from_stdin()?),
-            remains: KeeperOrphans::of(&home),
+            daemons: ServedDaemons::new(DaemonSocket::from_stdin()?),
+            orphans: KeeperOrphans::of(&home),
             origin: MarkerOrigin { keeper, home },
             lock,
             trees: ProcessTrees::default(),
@@ -118,28 +120,28 @@ impl KeeperProcess {
         loop {
             let now = Instant::now();
             let lock_at = self.lock.wait(now, warn);
-            let remains_at = if self.lock.is_held() {
-                self.remains.end(now, warn)
+            let orphans_at = if self.lock.is_held() {
+                self.orphans.end(now, warn)
             } else {
                 None
             };
-            if self.lock.is_settled() && remains_at.is_none() {
+            if self.lock.is_settled() && orphans_at.is_none() {
                 self.serve_all(now);
             }
             let (reaped, alone) = self.reap(now);
             let mut gone = Vec::new();
             let kill_at = self
                 .trees
-                .step(now, reaped, |master, event| gone.push((master, event)));
-            for (master, event) in gone {
-                self.masters.say(master, &event);
+                .step(now, reaped, |daemon, event| gone.push((daemon, event)));
+            for (daemon, event) in gone {
+                self.daemons.say(daemon, &event);
             }
             // A send may discover that the daemon has exited, so closing comes after.
-            self.masters.iter_mut().for_each(|it| it.control.flush());
+            self.daemons.iter_mut().for_each(|it| it.control.flush());
             match self.close(now, alone) {
                 ClosingProgress::Done { everything_ended } => return Ok(everything_ended),
                 ClosingProgress::Until(close_at) => {
-                    let next = [lock_at, remains_at, kill_at, close_at]
+                    let next = [lock_at, orphans_at, kill_at, close_at]
                         .into_iter()
                         .flatten()
                         .min();
@@ -156,8 +158,8 @@ impl KeeperProcess {
             match reap() {
                 ReapOutcome::Ended(pid, status) => {
                     any = true;
-                    if let Some((master, event)) = self.trees.ended(pid, status, now) {
-                        self.masters.say(master, &event);
+                    if let Some((daemon, event)) = self.trees.ended(pid, status, now) {
+                        self.daemons.say(daemon, &event);
                     }
                 }
                 ReapOutcome::AllRun => return (any, false),
@@ -167,9 +169,9 @@ impl KeeperProcess {
     }
 
     fn close(&mut self, now: Instant, alone: bool) -> ClosingProgress {
-        if self.masters.any_open() {
+        if self.daemons.any_open() {
             let limits = (CLOSE_TERM_DELAY, CLOSE_KILL_DELAY);
-            return ClosingProgress::Until(self.masters.end_gone(&mut self.trees, now, limits));
+            return ClosingProgress::Until(self.daemons.end_gone(&mut self.trees, now, limits));
         }
         let closing = self.closing.get_or_insert(ClosingState {
             since: now,
@@ -206,10 +208,10 @@ impl KeeperProcess {
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         let mut polled = Vec::new();
-        for master in self.masters.iter() {
-            if let Some(interest) = master.control.interest() {
-                fds.push(PollFd::new(master.control.as_fd(), interest));
-                polled.push(master.number);
+        for daemon in self.daemons.iter() {
+            if let Some(interest) = daemon.control.interest() {
+                fds.push(PollFd::new(daemon.control.as_fd(), interest));
+                polled.push(daemon.number);
             }
         }
         match poll(&mut fds, timeout(until)) {
@@ -220,7 +222,7 @@ impl KeeperProcess {
         let seen: Vec<_> = fds.iter().skip(1).map(PollFd::revents).collect();
         self.signals.drain();
         for (number, seen) in polled.into_iter().zip(seen) {
-            if let Some(control) = self.masters.get_mut(number)
+            if let Some(control) = self.daemons.get_mut(number)
                 && let Err(error) = control.receive(seen.unwrap_or(PollFlags::empty()))
             {
                 // The socket is closed now. The error has no other consequence.
@@ -231,10 +233,10 @@ impl KeeperProcess {
     }
 
     fn serve_all(&mut self, now: Instant) {
-        for number in self.masters.numbers() {
+        for number in self.daemons.numbers() {
             if let Err(error) = self.serve(number, now) {
                 warn("parse the daemon's requests", &io::Error::other(error));
-                if let Some(control) = self.masters.get_mut(number) {
+                if let Some(control) = self.daemons.get_mut(number) {
                     control.close();
                 }
             }
@@ -242,7 +244,7 @@ impl KeeperProcess {
     }
 
     fn serve(&mut self, number: u64, now: Instant) -> Result<(), FrameError> {
-        while let Some(control) = self.masters.get_mut(number)
+        while let Some(control) = self.daemons.get_mut(number)
             && let Some(request) = control.next_request()?
         {
             match request {
@@ -252,14 +254,14 @@ impl KeeperProcess {
                 KeeperRequest::Signal { id, signal } => self.trees.signal(id, number, signal, now),
                 KeeperRequest::Admit {} => {
                     if let Some(socket) = control.take_fd() {
-                        self.masters.admit(socket);
+                        self.daemons.admit(socket);
                     }
                 }
                 KeeperRequest::Give { id } => {
                     // Without a successor, the child ends with its daemon.
-                    if let Some(next) = self.masters.successor(number) {
+                    if let Some(next) = self.daemons.successor(number) {
                         for event in self.trees.give(id, number, next) {
-                            self.masters.say(next, &event);
+                            self.daemons.say(next, &event);
                         }
                     }
                 }
@@ -268,18 +270,18 @@ impl KeeperProcess {
         Ok(())
     }
 
-    fn spawn(&mut self, master: u64, request: SpawnRequest) {
+    fn spawn(&mut self, daemon: u64, request: SpawnRequest) {
         let id = request.id;
         match launch(request, &self.origin) {
             Ok(launched) => {
-                self.trees.add(id, master, &launched, Instant::now());
+                self.trees.add(id, daemon, &launched, Instant::now());
                 let LaunchedChild { pid, pipes, .. } = launched;
                 let pid = pid.as_raw().cast_unsigned();
-                self.masters
-                    .send(master, &KeeperEvent::Spawned { id, pid }, pipes.into());
+                self.daemons
+                    .send(daemon, &KeeperEvent::Spawned { id, pid }, pipes.into());
             }
-            Err(LaunchRefusal { kind, error }) => self.masters.say(
-                master,
+            Err(LaunchRefusal { kind, error }) => self.daemons.say(
+                daemon,
                 &KeeperEvent::SpawnFailed {
                     id,
                     kind,

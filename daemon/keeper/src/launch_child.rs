@@ -16,7 +16,6 @@ use std::{
 
 use nix::{
     errno::Errno,
-    libc,
     sys::{
         prctl,
         signal::{SigSet, Signal},
@@ -43,27 +42,6 @@ pub(super) struct LaunchedChild {
 pub(super) struct LaunchRefusal {
     pub(super) kind: SpawnFailure,
     pub(super) error: io::Error,
-}
-
-/// Hides inherited descriptors from the keeper's children: the daemon may have inherited descriptors that do not close
-/// on exec. All of muxd's own descriptors do.
-#[expect(
-    unsafe_code,
-    reason = "a descriptor that nobody here owns is only a number"
-)]
-pub(super) fn hide_inherited_descriptors() -> io::Result<()> {
-    let names = fs::read_dir("/proc/self/fd")?
-        .flatten()
-        .map(|entry| entry.file_name());
-    let numbers: Vec<i32> = names
-        .filter_map(|name| name.to_str()?.parse().ok())
-        .collect();
-    for number in numbers.into_iter().filter(|number| *number > 2) {
-        // SAFETY: setting this flag moves and closes nothing, and fails for a number that is no longer a descriptor
-        // (such as the listing's).
-        unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
-    }
-    Ok(())
 }
 
 /// The common part of the markers of a keeper's children.

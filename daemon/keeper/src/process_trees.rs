@@ -39,7 +39,7 @@ pub(super) struct ProcessTrees(Vec<ChildTree>);
 struct ChildTree {
     id: u64,
     /// The number of the daemon that owns the tree.
-    master: u64,
+    daemon: u64,
     /// The pid of the main process and of its process group.
     pid: Pid,
     marker: Vec<u8>,
@@ -57,12 +57,12 @@ struct ChildTree {
 }
 
 impl ProcessTrees {
-    pub(super) fn add(&mut self, id: u64, master: u64, launched: &LaunchedChild, now: Instant) {
+    pub(super) fn add(&mut self, id: u64, daemon: u64, launched: &LaunchedChild, now: Instant) {
         let limits = launched.limits;
         let is_limited = limits != TreeLimits::default();
         self.0.push(ChildTree {
             id,
-            master,
+            daemon,
             pid: launched.pid,
             marker: launched.marker.clone(),
             exited: false,
@@ -89,7 +89,7 @@ impl ProcessTrees {
         child.check_at = None;
         child.exit = Some(status);
         child.kill_at.get_or_insert(now + LEFTOVER_TERM_GRACE);
-        Some((child.master, child.exit_event(status)))
+        Some((child.daemon, child.exit_event(status)))
     }
 
     /// Moves the child to another daemon. Returns the events for that daemon.
@@ -97,10 +97,10 @@ impl ProcessTrees {
         let Some(child) = self.0.iter_mut().find(|child| child.id == id) else {
             return vec![KeeperEvent::Gone { id }];
         };
-        if child.master != from {
+        if child.daemon != from {
             return Vec::new();
         }
-        child.master = to;
+        child.daemon = to;
         let pid = child.pid.as_raw().cast_unsigned();
         let exit = child.exit.map(|status| child.exit_event(status));
         std::iter::once(KeeperEvent::Given { id, pid })
@@ -108,21 +108,21 @@ impl ProcessTrees {
             .collect()
     }
 
-    pub(super) fn any_of(&self, master: u64) -> bool {
-        self.0.iter().any(|child| child.master == master)
+    pub(super) fn any_of(&self, daemon: u64) -> bool {
+        self.0.iter().any(|child| child.daemon == daemon)
     }
 
-    pub(super) fn signal_all_of(&mut self, master: u64, ending: StopSignal, now: Instant) {
-        let own = self.0.iter().filter(|child| child.master == master);
+    pub(super) fn signal_all_of(&mut self, daemon: u64, ending: StopSignal, now: Instant) {
+        let own = self.0.iter().filter(|child| child.daemon == daemon);
         let own: Vec<u64> = own.map(|child| child.id).collect();
         for id in own {
-            self.signal(id, master, ending, now);
+            self.signal(id, daemon, ending, now);
         }
     }
 
     /// Signals a child. Does nothing if it belongs to another daemon.
-    pub(super) fn signal(&mut self, id: u64, master: u64, ending: StopSignal, now: Instant) {
-        let is_it = |child: &ChildTree| child.id == id && child.master == master;
+    pub(super) fn signal(&mut self, id: u64, daemon: u64, ending: StopSignal, now: Instant) {
+        let is_it = |child: &ChildTree| child.id == id && child.daemon == daemon;
         let Some(index) = self.0.iter().position(is_it) else {
             return;
         };
@@ -162,7 +162,7 @@ impl ProcessTrees {
         }
         self.0.retain(|child| {
             if child.is_gone() {
-                report(child.master, KeeperEvent::Gone { id: child.id });
+                report(child.daemon, KeeperEvent::Gone { id: child.id });
             }
             !child.is_gone()
         });

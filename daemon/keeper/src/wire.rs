@@ -4,12 +4,23 @@
 //! `Admit`, always one, sent with the first byte of the frame. A stream socket preserves their order, so received
 //! descriptors belong to the next such frame that is read.
 
-use std::{collections::VecDeque, ffi::OsString, os::unix::ffi::OsStringExt};
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStringExt,
+    },
+};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-use super::kept_child::{ExceededLimit, SpawnSpec, StopSignal, TreeLimits};
+use super::{
+    descriptor_passing,
+    kept_child::{ExceededLimit, SpawnSpec, StopSignal, TreeLimits},
+};
 
 /// Both sides are the same binary, except during an upgrade, when the versions may differ. The version also changes
 /// with a keeper's duties: a keeper that ignores `limits` would leave a sandbox without them.
@@ -137,7 +148,31 @@ impl FrameBuffer {
     }
 }
 
-pub fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+/// A frame on its way to the other end, with the descriptors that go with its first byte.
+pub struct OutgoingFrame {
+    bytes: Vec<u8>,
+    sent: usize,
+    fds: Vec<OwnedFd>,
+}
+
+impl OutgoingFrame {
+    pub fn new(message: &impl Serialize, fds: Vec<OwnedFd>) -> Result<Self, FrameError> {
+        Ok(Self {
+            bytes: encode_frame(message)?,
+            sent: 0,
+            fds,
+        })
+    }
+
+    /// Sends what the socket accepts now. Returns true when the whole frame is sent.
+    pub fn send(&mut self, socket: impl AsFd) -> io::Result<bool> {
+        self.sent += descriptor_passing::send(socket, &self.bytes[self.sent..], &self.fds)?;
+        self.fds.clear();
+        Ok(self.sent == self.bytes.len())
+    }
+}
+
+fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
     let length = frame.len() - 4;

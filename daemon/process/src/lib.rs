@@ -9,6 +9,7 @@
 //! - `descriptor_limits` raises the limit of open files, for the daemon only. `core_dumps` makes muxd, the keeper and
 //!   its guard not dumpable. `malloc_trim` returns freed memory to the system. `monotonic_age` measures ages.
 //!   `process_stats` reads the resource use of a process and its tree from `/proc`, macOS's libproc or Windows.
+//! - `inherited_descriptors` keeps descriptors from programs that this process becomes or starts.
 //! - `child_group` starts a child apart from this process's terminal, `thread_clock` measures a thread's CPU time, and
 //!   `job_object` ends process trees on Windows.
 //!
@@ -22,6 +23,8 @@ pub mod blocking_pool;
 pub mod child_group;
 pub mod core_dumps;
 pub mod descriptor_limits;
+#[cfg(target_os = "linux")]
+pub mod inherited_descriptors;
 #[cfg(windows)]
 pub mod job_object;
 pub mod malloc_trim;

@@ -38,7 +38,7 @@ pub struct ConfigInspection {
 
 impl Daemon {
     pub fn config_view(&self, agent: Option<&str>) -> ConfigView {
-        let status = self.config_status();
+        let status = self.config_status.lock();
         let in_force = status.in_force.clone();
         drop(status);
         let Some(in_force) = in_force else {
@@ -71,7 +71,7 @@ impl Daemon {
 
     /// The lines of the configuration file on which servers and sources are defined, by name.
     pub fn lines_of_servers(&self, names: &[&str]) -> BTreeMap<String, usize> {
-        let status = self.config_status();
+        let status = self.config_status.lock();
         let Some(in_force) = &status.in_force else {
             return BTreeMap::new();
         };

@@ -207,7 +207,7 @@ impl Daemon {
         let good = loading.files.good.as_ref();
         let is_read = good.is_some();
         let config = good.map(|good| good.config.clone()).unwrap_or_default();
-        let (mut projects, number) = self.projects().snapshot();
+        let (mut projects, number) = self.projects.lock().snapshot();
         if !is_read {
             // Without the user's own rules, nothing of a project applies either.
             projects.clear();
@@ -247,7 +247,7 @@ impl Daemon {
             secrets: known.secrets.keys().cloned().collect(),
             settings: Some(Arc::new(settings)),
         };
-        let mut status = self.config_status();
+        let mut status = self.config_status.lock();
         status.problems.clone_from(&problems);
         status.unread = loading.files.unread;
         status.secrets = known.secrets;
@@ -256,7 +256,7 @@ impl Daemon {
         if !is_leaving {
             self.audit_changes(&loading.in_force, &now, &changes);
         }
-        self.projects().set_in_force(number);
+        self.projects.lock().set_in_force(number);
         Ok(loading.report_changes(now, problems, trigger))
     }
 
@@ -335,7 +335,7 @@ impl Daemon {
         ScopeInputs {
             agents: settings.agents.clone(),
             projects: views,
-            denials: self.projects().denials(home),
+            denials: self.projects.lock().denials(home),
         }
     }
 

@@ -29,7 +29,7 @@ impl Daemon {
     /// Reads the file of approvals, which the two daemons of an upgrade share.
     async fn look_at_approvals(self: &Arc<Self>) {
         let daemon = Arc::clone(self);
-        let read = spawn_blocking(move || daemon.projects().read_approvals_again());
+        let read = spawn_blocking(move || daemon.projects.lock().read_approvals_again());
         // If this fails, the file is read again after the next change.
         drop(read.await);
     }
@@ -37,7 +37,7 @@ impl Daemon {
     /// Counts a client that works in this directory, until it has [`left`](Self::left). Cancel-safe.
     pub async fn arrived(&self, workspace: &Path) {
         let looked = self.look(workspace).await;
-        let mut projects = self.projects();
+        let mut projects = self.projects.lock();
         projects.client_arrived(workspace);
         if let Some(looked) = looked {
             projects.update_workspace(workspace, looked);
@@ -48,42 +48,42 @@ impl Daemon {
 
     /// Resolves when the projects, as last read, are applied.
     pub async fn projects_in_force(self: &Arc<Self>) {
-        if self.projects().is_stale() {
+        if self.projects.lock().is_stale() {
             // Problems are reported by `status`.
             drop(self.load(LoadTrigger::Projects).await);
         }
     }
 
     pub fn left(&self, workspace: &Path) {
-        self.projects().client_left(workspace);
+        self.projects.lock().client_left(workspace);
     }
 
     /// The root of the project to which a client's directory belongs.
     pub fn project_of(&self, workspace: &Path) -> Option<Arc<Path>> {
-        self.projects().of(workspace)
+        self.projects.lock().of(workspace)
     }
 
     /// The project and directory of a client that has [`arrived`](Self::arrived).
     pub fn workplace(&self, workspace: &Path) -> WorkspaceContext {
-        self.projects().workplace(workspace)
+        self.projects.lock().workplace(workspace)
     }
 
     /// Remarks about project files that are ignored.
     pub(crate) fn ignored_project_files(&self, workspace: &Path) -> Vec<String> {
-        self.projects().ignored_file_notes(workspace)
+        self.projects.lock().ignored_file_notes(workspace)
     }
 
     /// Reads the project of any directory, and returns it as a context.
     pub async fn workplace_at(self: &Arc<Self>, dir: &Path) -> WorkspaceContext {
         let place = self.found(dir).await;
-        self.projects().workplace_at(dir, &place)
+        self.projects.lock().workplace_at(dir, &place)
     }
 
     /// Reads the project to which a directory belongs. If its files are gone, returns an approved project above it.
     pub async fn project(self: &Arc<Self>, dir: &Path) -> Option<Project> {
         let place = self.found(dir).await;
         let root = {
-            let projects = self.projects();
+            let projects = self.projects.lock();
             let workplace = projects.workplace_at(dir, &place);
             if let Some(root) = &workplace.project {
                 return projects.project(root);
@@ -91,7 +91,7 @@ impl Daemon {
             projects.approved_above(&workplace)?
         };
         let files = self.files(root.clone()).await.flatten();
-        let projects = self.projects();
+        let projects = self.projects.lock();
         Some(projects.describe_project(root.into(), files.unwrap_or_default()))
     }
 
@@ -109,7 +109,7 @@ impl Daemon {
     /// All projects in which a client works or worked, and all approved ones.
     pub async fn all_projects(&self) -> Vec<Project> {
         let others: Vec<PathBuf> = {
-            let projects = self.projects();
+            let projects = self.projects.lock();
             let read = projects.roots();
             let approved = projects.approvals().roots();
             let others = approved.filter(|root| !read.iter().any(|known| **known == **root));
@@ -120,7 +120,7 @@ impl Daemon {
             others.into_iter().map(read).collect::<Vec<_>>()
         });
         let others = read.await.unwrap_or_default();
-        let projects = self.projects();
+        let projects = self.projects.lock();
         let mut all = projects.all();
         let others = others.into_iter();
         all.extend(others.map(|(files, root)| projects.describe_project(root.into(), files)));
@@ -136,7 +136,7 @@ impl Daemon {
         let daemon = Arc::clone(self);
         let place = root.to_owned();
         // Approving writes to the disk.
-        let approved = spawn_blocking(move || daemon.projects().approve(&place, &seen));
+        let approved = spawn_blocking(move || daemon.projects.lock().approve(&place, &seen));
         approved.await.map_err(|error| error.to_string())??;
         let loaded = self.load(LoadTrigger::Projects).await;
         loaded.map(drop).map_err(|error| error.to_string())
@@ -146,7 +146,7 @@ impl Daemon {
     pub async fn revoke(self: &Arc<Self>, root: &Path) -> Result<bool, String> {
         let daemon = Arc::clone(self);
         let place = root.to_owned();
-        let revoked = spawn_blocking(move || daemon.projects().revoke(&place));
+        let revoked = spawn_blocking(move || daemon.projects.lock().revoke(&place));
         let revoked = revoked.await.map_err(|error| error.to_string())??;
         let loaded = self.load(LoadTrigger::Projects).await;
         loaded.map(|_| revoked).map_err(|error| error.to_string())
@@ -156,20 +156,20 @@ impl Daemon {
     pub(super) async fn look_at_projects(self: &Arc<Self>) -> bool {
         self.look_at_approvals().await;
         let (workspaces, roots) = {
-            let projects = self.projects();
+            let projects = self.projects.lock();
             (projects.workspaces(), projects.roots())
         };
         for workspace in workspaces {
             if let Some(looked) = self.look(&workspace).await {
-                self.projects().update_workspace(&workspace, looked);
+                self.projects.lock().update_workspace(&workspace, looked);
             }
         }
         for root in roots {
             if let Some(files) = self.files(root.to_path_buf()).await {
-                self.projects().update_project(&root, files);
+                self.projects.lock().update_project(&root, files);
             }
         }
-        self.projects().is_stale()
+        self.projects.lock().is_stale()
     }
 
     /// Resolves when the set of watched directories has to change, after a short delay for clients that come and go.
@@ -179,7 +179,7 @@ impl Daemon {
     }
 
     async fn read_again(self: &Arc<Self>, root: &Path, files: Option<ProjectFiles>) {
-        self.projects().update_project(root, files);
+        self.projects.lock().update_project(root, files);
         self.moved.notify_one();
         self.projects_in_force().await;
     }

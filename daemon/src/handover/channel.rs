@@ -6,14 +6,16 @@ use std::{
     collections::VecDeque,
     fmt, io,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+    time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::{io::Interest, net::UnixStream};
+use tokio::{io::Interest, net::UnixStream, time::timeout};
 
+use super::error::HandoverError;
 use mux_keeper::{
     descriptor_passing,
-    wire::{FrameBuffer, encode_frame},
+    wire::{FrameBuffer, OutgoingFrame},
 };
 
 pub(super) struct HandoverChannel {
@@ -38,23 +40,27 @@ impl HandoverChannel {
         })
     }
 
-    pub(super) async fn send(&self, frame: &impl Serialize, fds: &[OwnedFd]) -> io::Result<()> {
-        let bytes = encode_frame(frame).map_err(io::Error::other)?;
-        let mut sent = 0;
-        let mut fds = fds;
-        while sent < bytes.len() {
+    pub(super) async fn send(&self, frame: &impl Serialize) -> io::Result<()> {
+        self.send_with(frame, Vec::new()).await
+    }
+
+    /// Sends a frame. The descriptors go with its first byte, and are then closed here.
+    pub(super) async fn send_with(
+        &self,
+        frame: &impl Serialize,
+        fds: Vec<OwnedFd>,
+    ) -> io::Result<()> {
+        let mut frame = OutgoingFrame::new(frame, fds).map_err(io::Error::other)?;
+        loop {
             self.stream.writable().await?;
             let stream = &self.stream;
-            let went = stream.try_io(Interest::WRITABLE, || {
-                descriptor_passing::send(stream, &bytes[sent..], fds)
-            });
-            match went {
-                Ok(count) => (sent, fds) = (sent + count, &[]),
+            match stream.try_io(Interest::WRITABLE, || frame.send(stream)) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
     }
 
     /// The next frame; `None` at the end of the stream.
@@ -77,6 +83,19 @@ impl HandoverChannel {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// The next frame, if `who` sends it within `limit`, in order to do `what`.
+    pub(super) async fn hear<T: DeserializeOwned>(
+        &mut self,
+        who: &'static str,
+        what: &'static str,
+        limit: Duration,
+    ) -> Result<Option<T>, HandoverError> {
+        match timeout(limit, self.next()).await {
+            Ok(said) => Ok(said?),
+            Err(_) => Err(HandoverError::Silent { who, what, limit }),
         }
     }
 
@@ -107,7 +126,7 @@ mod tests {
             for name in [b"a", b"b"] {
                 let (read, mut write) = pipe().unwrap();
                 write.write_all(name).unwrap();
-                near.send(&long, &[read.into()]).await.unwrap();
+                near.send_with(&long, vec![read.into()]).await.unwrap();
             }
             drop(near);
         };

@@ -2,7 +2,7 @@
 //!
 //! Invariant: neither a [`Predecessor`] nor a [`Successor`] can be constructed.
 
-use std::{convert::Infallible, path::PathBuf, time::Duration};
+use std::{convert::Infallible, path::PathBuf};
 
 use interprocess::local_socket::tokio::Listener;
 use tokio::{
@@ -59,18 +59,23 @@ pub(crate) struct UpgradeTarget {
 }
 
 pub(crate) struct Successor {
-    pub(crate) pid: u32,
     never: Infallible,
 }
 
 impl Successor {
+    pub(crate) fn pid(&self) -> u32 {
+        match self.never {}
+    }
+
     pub(crate) async fn let_in(&self, _: impl FnOnce(DuplexStream)) {
         match self.never {}
     }
 }
 
-pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
-pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
+pub(crate) type PendingUpgrade = (
+    UpgradeTarget,
+    oneshot::Sender<Result<mux_proto::Upgraded, HandoverError>>,
+);
 
 #[expect(dead_code, reason = "nothing is handed over")]
 pub(crate) struct HandoverSource<'a> {

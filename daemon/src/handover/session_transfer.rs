@@ -31,7 +31,7 @@ pub(crate) async fn hand_over(
     for place in announced {
         if !going.iter().any(|going| going.place == place)
             && channel
-                .send(&PredecessorFrame::Withheld(place), &[])
+                .send(&PredecessorFrame::Withheld(place))
                 .await
                 .is_err()
         {
@@ -50,8 +50,8 @@ pub(crate) async fn hand_over(
         while let Some((frame, session)) = said.recv().await {
             let is_last = matches!(frame, PredecessorFrame::Left {});
             let (child, fds) = session.unzip();
-            let fds: &[OwnedFd] = fds.as_ref().map_or(&[], |fds: &[OwnedFd; 3]| fds);
-            if let Err(error) = channel.send(&frame, fds).await {
+            let fds = fds.map_or_else(Vec::new, Vec::from);
+            if let Err(error) = channel.send_with(&frame, fds).await {
                 warn!(%error, "successor closed the handover socket");
                 return;
             }

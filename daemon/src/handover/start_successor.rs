@@ -33,6 +33,7 @@ use mux_cache::Cache;
 use mux_catalog::Catalog;
 use mux_keeper::wire::KEEPER_PROTOCOL_VERSION as KEEPER_WIRE;
 use mux_process::{core_dumps, descriptor_limits};
+use mux_proto::Upgraded;
 use mux_runs::Runs;
 use mux_upstream::{HandoverKey, ProcessLauncher, Upstreams};
 
@@ -57,15 +58,16 @@ pub(crate) struct UpgradeTarget {
 
 /// The next daemon, once it serves.
 pub(crate) struct Successor {
-    pub(crate) pid: u32,
-    pub(crate) build: String,
-    pub(crate) contract: u32,
-    pub(crate) took: Duration,
+    serving: Upgraded,
     pub(super) channel: HandoverChannel,
     pub(super) announced: Vec<HandoverKey>,
 }
 
 impl Successor {
+    pub(crate) fn pid(&self) -> u32 {
+        self.serving.pid
+    }
+
     /// Sends the successor a connection to this daemon, on which it reads the runs that continue here. `serve` serves
     /// this daemon's end.
     pub(crate) async fn let_in(&self, serve: impl FnOnce(tokio::net::UnixStream)) {
@@ -83,7 +85,7 @@ impl Successor {
         };
         if let Err(error) = self
             .channel
-            .send(&PredecessorFrame::Door {}, &[connection])
+            .send_with(&PredecessorFrame::Door {}, vec![connection])
             .await
         {
             warn!(%error, "cannot send the successor a connection: its clients do not find the runs of this muxd");
@@ -91,9 +93,10 @@ impl Successor {
     }
 }
 
-/// The outcome of an upgrade request: pid, build, contract, and how long the handover took.
-pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
-pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
+pub(crate) type PendingUpgrade = (
+    UpgradeTarget,
+    oneshot::Sender<Result<Upgraded, HandoverError>>,
+);
 
 /// Everything that is handed over or must be released first.
 pub(crate) struct HandoverSource<'a> {
@@ -116,18 +119,13 @@ impl HandoverSource<'_> {
             info!(binary = %wanted.binary.display(), "upgrade requested");
             match self.attempt(&wanted).await {
                 Ok(successor) => {
-                    let Successor {
-                        pid,
-                        build,
-                        contract,
-                        took,
-                        ..
-                    } = &successor;
-                    info!(pid, build, ?took, "successor is serving");
+                    let serving = successor.serving.clone();
+                    let Upgraded { pid, build, ms, .. } = &serving;
+                    info!(pid, build, ms, "successor is serving");
                     // A client that is told of the successor must reach it with its next request, not this daemon,
                     // whose sessions are about to be handed over. The client may have disconnected.
                     self.runs.stop_admission();
-                    drop(answer.send(Ok((*pid, build.clone(), *contract, *took))));
+                    drop(answer.send(Ok(serving)));
                     return successor;
                 }
                 Err(error) => {
@@ -145,8 +143,7 @@ impl HandoverSource<'_> {
         let (near, far) = UnixStream::pair()?;
         let mut channel = HandoverChannel::new(near)?;
         let mut child = launch(&wanted.binary, far)?;
-        let outcome = self.talk(&mut channel, wanted).await;
-        let (pid, build, contract, announced) = match outcome {
+        let (mut serving, announced) = match self.talk(&mut channel, wanted).await {
             Ok(said) => said,
             Err(error) => {
                 end(&mut child).await;
@@ -157,41 +154,38 @@ impl HandoverSource<'_> {
                 return Err(error);
             }
         };
+        serving.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Successor {
-            pid,
-            build,
-            contract,
-            took: began.elapsed(),
+            serving,
             channel,
             announced,
         })
     }
 
-    /// Exchanges frames in turns, until the successor serves.
+    /// Exchanges frames in turns, until the successor serves. The caller measures the time.
     async fn talk(
         &self,
         channel: &mut HandoverChannel,
         wanted: &UpgradeTarget,
-    ) -> Result<(u32, String, u32, Vec<HandoverKey>), HandoverError> {
+    ) -> Result<(Upgraded, Vec<HandoverKey>), HandoverError> {
         let (build, contract) = match hear(channel, "say hello", SUCCESSOR_HELLO_TIMEOUT).await? {
             SuccessorFrame::Hello {
                 wire,
                 build,
                 contract,
-            } => match (
-                wire == HANDOVER_PROTOCOL_VERSION,
-                contract == wanted.contract,
-            ) {
-                (true, true) => (build, contract),
-                (false, _) => return Err(HandoverError::OtherWire { build }),
-                (true, false) => {
+            } => {
+                if wire != HANDOVER_PROTOCOL_VERSION {
+                    return Err(HandoverError::OtherWire { build });
+                }
+                if contract != wanted.contract {
                     return Err(HandoverError::OtherContract {
                         build,
                         theirs: contract,
                         wanted: wanted.contract,
                     });
                 }
-            },
+                (build, contract)
+            }
             _ => return Err(HandoverError::OutOfTurn),
         };
         let mut fds = vec![listening(self.listener)?, self.lock.share()?];
@@ -205,9 +199,8 @@ impl HandoverSource<'_> {
             keeper,
             service: self.service.legacy(),
         };
-        channel.send(&offer, &fds).await?;
         // If the successor exits, no copy of its descriptors stays here.
-        drop::<Vec<OwnedFd>>(fds);
+        channel.send_with(&offer, fds).await?;
         match hear(channel, "read its configuration", SUCCESSOR_WARM_TIMEOUT).await? {
             SuccessorFrame::Warm {} => {}
             _ => return Err(HandoverError::OutOfTurn),
@@ -219,7 +212,13 @@ impl HandoverSource<'_> {
             self.catalog.attach_cache(cache);
         }
         let (pid, announced) = serving?;
-        Ok((pid, build, contract, announced))
+        let serving = Upgraded {
+            pid,
+            build,
+            contract,
+            ms: 0,
+        };
+        Ok((serving, announced))
     }
 
     /// Lets the successor open the cache, and then serve.
@@ -227,7 +226,7 @@ impl HandoverSource<'_> {
         &self,
         channel: &mut HandoverChannel,
     ) -> Result<(u32, Vec<HandoverKey>), HandoverError> {
-        channel.send(&PredecessorFrame::CacheFree {}, &[]).await?;
+        channel.send(&PredecessorFrame::CacheFree {}).await?;
         match hear(channel, "open the cache", SUCCESSOR_READY_TIMEOUT).await? {
             SuccessorFrame::Ready {} => {}
             _ => return Err(HandoverError::OutOfTurn),
@@ -236,7 +235,7 @@ impl HandoverSource<'_> {
         let go = PredecessorFrame::Go {
             awaited: awaited.clone(),
         };
-        channel.send(&go, &[]).await?;
+        channel.send(&go).await?;
         match hear(channel, "serve", SUCCESSOR_READY_TIMEOUT).await? {
             SuccessorFrame::Serving { pid } => Ok((pid, awaited)),
             _ => Err(HandoverError::OutOfTurn),
@@ -295,15 +294,8 @@ async fn hear(
     what: &'static str,
     limit: Duration,
 ) -> Result<SuccessorFrame, HandoverError> {
-    match timeout(limit, channel.next()).await {
-        Ok(Ok(Some(SuccessorFrame::Failed { message }))) => Err(HandoverError::Failed(message)),
-        Ok(Ok(Some(said))) => Ok(said),
-        Ok(Ok(None)) => Err(HandoverError::Ended),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(HandoverError::Silent {
-            who: "new",
-            what,
-            limit,
-        }),
+    match channel.hear("new", what, limit).await? {
+        Some(SuccessorFrame::Failed { message }) => Err(HandoverError::Failed(message)),
+        said => said.ok_or(HandoverError::Ended),
     }
 }

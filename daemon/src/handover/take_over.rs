@@ -11,7 +11,6 @@ use std::{
 };
 
 use interprocess::local_socket::tokio::Listener;
-use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
@@ -57,7 +56,7 @@ impl Predecessor {
             build: build.to_owned(),
             contract,
         };
-        channel.send(&hello, &[]).await?;
+        channel.send(&hello).await?;
         let PredecessorFrame::Offer {
             awaited,
             keeper,
@@ -99,7 +98,7 @@ impl Predecessor {
 
     /// Reports that this daemon could serve, except for the cache. Returns when it can open the cache.
     pub(crate) async fn warm(&mut self) -> Result<(), HandoverError> {
-        self.channel.send(&SuccessorFrame::Warm {}, &[]).await?;
+        self.channel.send(&SuccessorFrame::Warm {}).await?;
         match hear(&mut self.channel).await? {
             PredecessorFrame::CacheFree {} => Ok(()),
             _ => Err(HandoverError::OutOfTurn),
@@ -108,7 +107,7 @@ impl Predecessor {
 
     /// Reports that this daemon could serve. Returns when it may.
     pub(crate) async fn ready(&mut self, awaited: &IncomingSessions) -> Result<(), HandoverError> {
-        self.channel.send(&SuccessorFrame::Ready {}, &[]).await?;
+        self.channel.send(&SuccessorFrame::Ready {}).await?;
         match hear(&mut self.channel).await? {
             PredecessorFrame::Go { awaited: sessions } => {
                 if self.keeper.is_some() {
@@ -122,20 +121,13 @@ impl Predecessor {
 
     pub(crate) async fn serving(&self) -> Result<(), HandoverError> {
         let pid = std::process::id();
-        Ok(self
-            .channel
-            .send(&SuccessorFrame::Serving { pid }, &[])
-            .await?)
+        Ok(self.channel.send(&SuccessorFrame::Serving { pid }).await?)
     }
 
     /// Reports why this daemon cannot serve.
     pub async fn fail(&self, message: String) {
         // The predecessor may have exited.
-        drop(
-            self.channel
-                .send(&SuccessorFrame::Failed { message }, &[])
-                .await,
-        );
+        drop(self.channel.send(&SuccessorFrame::Failed { message }).await);
     }
 
     /// Receives the predecessor's sessions, until it has no more.
@@ -219,14 +211,6 @@ async fn take_keeper(wire: u32, pid: u32, [socket]: [OwnedFd; 1]) -> Option<Keep
 }
 
 async fn hear(channel: &mut HandoverChannel) -> Result<PredecessorFrame, HandoverError> {
-    match timeout(PREDECESSOR_FRAME_TIMEOUT, channel.next()).await {
-        Ok(Ok(Some(said))) => Ok(said),
-        Ok(Ok(None)) => Err(HandoverError::GivenUp),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(HandoverError::Silent {
-            who: "old",
-            what: "continue",
-            limit: PREDECESSOR_FRAME_TIMEOUT,
-        }),
-    }
+    let said = channel.hear("old", "continue", PREDECESSOR_FRAME_TIMEOUT);
+    said.await?.ok_or(HandoverError::GivenUp)
 }

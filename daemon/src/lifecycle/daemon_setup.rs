@@ -2,12 +2,14 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use tokio::sync::watch;
+
 use mux_approvals::ApprovalPaths;
 use mux_config::environment::Environment;
 use mux_proto::endpoint::Dirs;
 use mux_telemetry::trace;
 use mux_typecheck::CheckSettings;
-use mux_upstream::{GrantRecord, SandboxDirs};
+use mux_upstream::{GrantRecord, ProcessLauncher, SandboxDirs};
 
 use super::ServiceManager;
 use crate::{daemon::DaemonPaths, degraded::DaemonDirs};
@@ -131,6 +133,19 @@ impl DaemonSetup {
             environment,
             telemetry: None,
         }
+    }
+
+    /// Starts processes through the keeper, with the environment once it is known.
+    pub(crate) fn process_launcher(
+        &self,
+        environment: watch::Receiver<Option<Environment>>,
+    ) -> ProcessLauncher {
+        ProcessLauncher::new(
+            self.program.clone(),
+            self.keeper_lock.clone(),
+            environment,
+            self.sandboxes.clone(),
+        )
     }
 }
 

@@ -11,10 +11,8 @@ use std::{
 
 use nix::libc;
 
-use super::{
-    passed_socket::{PassedSocket, PassedSocketError},
-    service_manager::{DetectedService, ServiceState},
-};
+pub(super) use super::no_service_manager::{Notifier, detect};
+use super::passed_socket::{PassedSocket, PassedSocketError};
 
 /// The name of the socket in the agent's `Sockets`.
 const SOCKET_NAME: &CStr = c"Listeners";
@@ -29,13 +27,6 @@ unsafe extern "C" {
         descriptors: *mut *mut c_int,
         count: *mut usize,
     ) -> c_int;
-}
-
-/// launchd is known by its label alone.
-pub(super) fn detect(
-    _: impl Fn(&str) -> Option<String>,
-) -> Result<Option<DetectedService>, PassedSocketError> {
-    Ok(None)
 }
 
 /// The listening socket, if the agent has one. Must be called once. Other passed descriptors are closed.
@@ -77,18 +68,4 @@ fn passed_descriptors() -> io::Result<Vec<OwnedFd>> {
         owned
     };
     Ok(owned)
-}
-
-/// launchd receives no notifications.
-#[derive(Debug)]
-pub(super) enum Notifier {}
-
-impl Notifier {
-    pub(super) fn send(&self, _: ServiceState, _: &str) {
-        match *self {}
-    }
-
-    pub(super) async fn set_main_pid(&self, _: u32) {
-        match *self {}
-    }
 }

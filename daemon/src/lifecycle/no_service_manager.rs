@@ -1,7 +1,10 @@
-//! Systems without a service manager that muxd supports.
+//! Systems whose service manager muxd does not support, and macOS, whose launchd is known by its label alone and
+//! receives no notifications.
 
+#[cfg(not(target_os = "macos"))]
+use super::passed_socket::PassedSocket;
 use super::{
-    passed_socket::{PassedSocket, PassedSocketError},
+    passed_socket::PassedSocketError,
     service_manager::{DetectedService, ServiceState},
 };
 
@@ -11,11 +14,11 @@ pub(super) fn detect(
     Ok(None)
 }
 
+#[cfg(not(target_os = "macos"))]
 pub(super) fn launchd_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
     Ok(None)
 }
 
-/// Nothing receives notifications.
 #[derive(Debug)]
 pub(super) enum Notifier {}
 

@@ -13,8 +13,11 @@ use mux_proto::{
     Error, EventKind, EventPage, EventsRequest, Kind, MuxClient, RunInfo, RunState, RunsRequest,
     StopRequest, transport, version::CONTRACT,
 };
-use parking_lot::{Mutex, MutexGuard};
-use tarpc::client::{Config, RpcError};
+use parking_lot::Mutex;
+use tarpc::{
+    client::{Config, RpcError},
+    context,
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
@@ -76,9 +79,7 @@ impl PredecessorRuns {
 
     async fn follow_all(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
-        let greeted = client
-            .hello(transport::within(PREDECESSOR_REQUEST_TIMEOUT), hello())
-            .await;
+        let greeted = client.hello(soon(), hello()).await;
         if !matches!(greeted, Ok(Ok(welcome)) if welcome.contract == CONTRACT) {
             debug!("cannot read the runs of the predecessor");
             return;
@@ -86,17 +87,17 @@ impl PredecessorRuns {
         let Ok(running) = list_running(&client).await else {
             return;
         };
-        *self.client() = Some(client.clone());
+        *self.client.lock() = Some(client.clone());
         let runs: Vec<String> = running.iter().map(|info| info.run.clone()).collect();
         self.left.send_replace(runs.len());
         let running = running.into_iter().map(|info| (info.run.clone(), info));
-        self.runs().extend(running);
+        self.runs.lock().extend(running);
         self.come();
         let ends = runs.into_iter().map(|run| self.follow_run(&client, run));
         let mut ends: FuturesUnordered<_> = ends.collect();
         while ends.next().await.is_some() {}
         info!("the runs of the predecessor have ended");
-        *self.client() = None;
+        *self.client.lock() = None;
     }
 
     /// Forwards requests for a run until its end is in the history.
@@ -104,7 +105,7 @@ impl PredecessorRuns {
         while !has_ended(client, &run).await {}
         // Before it answers, the predecessor writes the history. If it has died, nothing more is written.
         drop(list_running(client).await);
-        self.runs().remove(&run);
+        self.runs.lock().remove(&run);
         self.left.send_modify(|left| *left -= 1);
     }
 
@@ -123,8 +124,8 @@ impl PredecessorRuns {
     /// The runs that have not ended and that `access` permits, latest first.
     pub async fn list(&self, access: &RunAccess) -> Vec<RunInfo> {
         self.arrived().await;
-        let mut known = self.runs().clone();
-        let client = self.client().clone();
+        let mut known = self.runs.lock().clone();
+        let client = self.client.lock().clone();
         if let Some(client) = client.filter(|_| !known.is_empty()) {
             // The runs' present state or, without an answer, the last known state.
             for info in list_running(&client).await.unwrap_or_default() {
@@ -142,10 +143,7 @@ impl PredecessorRuns {
     /// `None` if no such run continues in the predecessor.
     pub async fn info(&self, run: &str, access: &RunAccess) -> Option<RunInfo> {
         let (client, known) = self.find(run, access).await?;
-        let now = client.run_info(
-            transport::within(PREDECESSOR_REQUEST_TIMEOUT),
-            known.run.clone(),
-        );
+        let now = client.run_info(soon(), known.run.clone());
         Some(now.await.ok().and_then(Result::ok).unwrap_or(known))
     }
 
@@ -170,11 +168,7 @@ impl PredecessorRuns {
             return false;
         };
         // If the predecessor has exited, the run has ended as well.
-        drop(
-            client
-                .cancel_run(transport::within(PREDECESSOR_REQUEST_TIMEOUT), known.run)
-                .await,
-        );
+        drop(client.cancel_run(soon(), known.run).await);
         true
     }
 
@@ -183,7 +177,7 @@ impl PredecessorRuns {
     pub async fn reload(&self) -> Vec<String> {
         self.arrived().await;
         let is_awaited = *self.expected.borrow();
-        let Some(client) = self.client().clone() else {
+        let Some(client) = self.client.lock().clone() else {
             return if is_awaited {
                 vec![old_rules("it has not answered yet")]
             } else {
@@ -197,7 +191,7 @@ impl PredecessorRuns {
             Ok(Ok(report)) => report.problems,
             Ok(Err(error)) => vec![old_rules(&error.message)],
             // The predecessor exited with its last run.
-            Err(_) if self.client().is_none() => Vec::new(),
+            Err(_) if self.client.lock().is_none() => Vec::new(),
             Err(error) => vec![old_rules(&error.to_string())],
         }
     }
@@ -205,22 +199,18 @@ impl PredecessorRuns {
     /// Asks the predecessor to stop.
     pub async fn stop(&self, now: bool) {
         self.arrived().await;
-        let client = self.client().clone();
+        let client = self.client.lock().clone();
         if let Some(client) = client {
             let request = StopRequest { now };
-            drop(
-                client
-                    .stop(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request)
-                    .await,
-            );
+            drop(client.stop(soon(), request).await);
         }
     }
 
     /// The followed run with this id, or, for the user, with this number at the end of its id.
     async fn find(&self, run: &str, access: &RunAccess) -> Option<(MuxClient, RunInfo)> {
         self.arrived().await;
-        let client = self.client().clone()?;
-        let runs = self.runs();
+        let client = self.client.lock().clone()?;
+        let runs = self.runs.lock();
         let number = |info: &&RunInfo| {
             let last = info.run.rsplit_once('-').map(|(_, last)| last);
             access.is_user() && last == Some(run)
@@ -228,14 +218,6 @@ impl PredecessorRuns {
         let found = runs.get(run).or_else(|| runs.values().find(number));
         let found = found.filter(|info| allows(access, info));
         found.map(|info| (client, info.clone()))
-    }
-
-    fn client(&self) -> MutexGuard<'_, Option<MuxClient>> {
-        self.client.lock()
-    }
-
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, RunInfo>> {
-        self.runs.lock()
     }
 }
 
@@ -245,19 +227,14 @@ async fn list_running(client: &MuxClient) -> Result<Vec<RunInfo>, Error> {
         running: true,
         limit: Some(MAX_RUNNING_RUNS),
     };
-    let listed = client
-        .runs(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request)
-        .await;
+    let listed = client.runs(soon(), request).await;
     let lost = |error: RpcError| Error::new(Kind::Unavailable, error.to_string());
     Ok(listed.map_err(lost)??.runs)
 }
 
 /// Waits a while for the end of a run. True if the run has ended, or if the predecessor has.
 async fn has_ended(client: &MuxClient, run: &str) -> bool {
-    let info = client.run_info(
-        transport::within(PREDECESSOR_REQUEST_TIMEOUT),
-        run.to_owned(),
-    );
+    let info = client.run_info(soon(), run.to_owned());
     let after = match info.await {
         Ok(Ok(info)) if matches!(info.state, RunState::Succeeded | RunState::Failed) => {
             return true;
@@ -290,6 +267,11 @@ async fn has_ended(client: &MuxClient, run: &str) -> bool {
 /// False if the predecessor is only busy.
 fn is_connection_lost(error: &RpcError) -> bool {
     !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
+}
+
+/// The deadline of a request that the predecessor answers at once.
+fn soon() -> context::Context {
+    transport::within(PREDECESSOR_REQUEST_TIMEOUT)
 }
 
 fn old_rules(why: &str) -> String {

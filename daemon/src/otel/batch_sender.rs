@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use mux_http::response_body::read_body;
 use mux_telemetry::trace::{CollectorEndpoint, EndedSpan, SpanCounts};
@@ -117,7 +117,7 @@ impl BatchSender {
             let refusal = match self.post(body.clone()).await {
                 Ok(rejected) => {
                     let rejected = rejected.min(batch.len() as u64);
-                    let mut counts = self.counts();
+                    let mut counts = self.counts.lock();
                     counts.sent += batch.len() as u64 - rejected;
                     counts.lost += rejected;
                     counts.problem = (rejected > 0)
@@ -177,13 +177,9 @@ impl BatchSender {
     }
 
     fn refused(&self, why: String, lost: usize) {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         counts.problem = Some(why);
         counts.lost += lost as u64;
-    }
-
-    fn counts(&self) -> MutexGuard<'_, SpanCounts> {
-        self.counts.lock()
     }
 }
 

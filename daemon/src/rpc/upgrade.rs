@@ -4,7 +4,6 @@ use mux_proto::{self as wire, Kind};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::convert;
 use crate::{daemon::Daemon, handover::UpgradeTarget};
 
 pub(super) async fn upgrade(
@@ -24,15 +23,9 @@ pub(super) async fn upgrade(
         error
     };
     daemon.upgrades.send(wish).await.map_err(|_| ending())?;
-    let (pid, build, contract, took) = answered.await.map_err(|_| ending())?.map_err(|error| {
+    answered.await.map_err(|_| ending())?.map_err(|error| {
         let message = format!("this muxd continues: {error}");
         wire::Error::new(Kind::Unavailable, message)
             .hint("see `mux logs`; `mux restart` stops it and starts another")
-    })?;
-    Ok(wire::Upgraded {
-        pid,
-        build,
-        contract,
-        ms: convert::millis(took),
     })
 }

@@ -57,8 +57,6 @@ pub(super) struct DaemonParts {
     pub(super) approvals: Arc<Approvals>,
     pub(super) tracer: Tracer,
     pub(super) pool: Pool,
-    pub(super) runs: Arc<Runs>,
-    pub(super) activity: Activity,
 }
 
 impl DaemonParts {
@@ -130,13 +128,12 @@ impl DaemonParts {
             ProgramLimits::default(),
             history,
         );
-        let activity = Activity::new(None);
         let daemon = Daemon::new(
             setup.paths,
             gateway,
-            Arc::clone(&runs),
+            runs,
             handles,
-            activity.clone(),
+            Activity::new(None),
             (shutdown, upgrades),
             setup.service,
             environment,
@@ -151,8 +148,6 @@ impl DaemonParts {
             approvals,
             tracer,
             pool,
-            runs,
-            activity,
         })
     }
 }

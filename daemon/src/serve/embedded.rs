@@ -28,7 +28,7 @@ use crate::{
 use mux_cache::Cache;
 use mux_runs::tool_discovery;
 use mux_sandbox::PoolSettings;
-use mux_upstream::{IncomingSessions, ProcessLauncher, ServerLauncher};
+use mux_upstream::{IncomingSessions, ServerLauncher};
 
 /// A running daemon.
 pub struct EmbeddedDaemon {
@@ -45,12 +45,7 @@ impl EmbeddedDaemon {
         servers: Arc<dyn ServerLauncher>,
     ) -> Result<Self, ServeError> {
         let (_, environment) = watch::channel(Some(setup.environment.clone()));
-        let launcher = ProcessLauncher::new(
-            setup.program.clone(),
-            setup.keeper_lock.clone(),
-            environment.clone(),
-            setup.sandboxes.clone(),
-        );
+        let launcher = setup.process_launcher(environment.clone());
         // Nothing takes over from it: requests to upgrade are refused.
         let (upgrades, _) = mpsc::channel(1);
         let knowledge = setup.knowledge.clone();

@@ -13,7 +13,7 @@ use super::{LAST_FLUSH_TIMEOUT, daemon_parts::DaemonParts};
 use crate::{
     daemon::Daemon,
     handover::{Successor, hand_over},
-    lifecycle::{PredecessorRuns, ServiceManager, Shutdown},
+    lifecycle::{PredecessorRuns, Shutdown},
     rpc::{self, ClientConnections},
 };
 use mux_caller::activity::Activity;
@@ -64,9 +64,13 @@ pub(super) async fn hand_over_and_exit(
     successor: Successor,
     held: Vec<String>,
     parts: &DaemonParts,
-    shutdown: &Shutdown,
 ) {
-    let DaemonParts { daemon, runs, .. } = parts;
+    let Daemon {
+        runs,
+        shutdown,
+        former,
+        ..
+    } = &*parts.daemon;
     let own = Arc::clone(runs);
     let upstreams = Arc::clone(&parts.upstreams);
     let approvals = Arc::clone(&parts.approvals);
@@ -86,7 +90,7 @@ pub(super) async fn hand_over_and_exit(
     let hurry = handing.abort_handle();
     // The successor reads the runs of this daemon's predecessor through this daemon.
     let over = async {
-        let former = timeout(HANDOVER_DRAIN_TIMEOUT, daemon.former.settled());
+        let former = timeout(HANDOVER_DRAIN_TIMEOUT, former.settled());
         drop(tokio::join!(runs.drain(HANDOVER_DRAIN_TIMEOUT), former));
     };
     tokio::select! {
@@ -112,10 +116,9 @@ pub(super) async fn admit_successor(
 /// handle is dropped, they get an error that says that the daemon is ending. Otherwise the socket is closed.
 pub(super) fn refuse_new_clients(
     listener: Listener,
-    service: &ServiceManager,
     daemon: &Arc<Daemon>,
 ) -> Option<AbortOnDropHandle<()>> {
-    service.passed()?;
+    daemon.service.passed()?;
     let daemon = Arc::clone(daemon);
     Some(AbortOnDropHandle::new(tokio::spawn(async move {
         let refused = ClientConnections::default();

@@ -22,7 +22,7 @@ use nix::{
     time::{ClockId, clock_gettime},
     unistd::{Pid, gettid},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
 
 /// The sampling interval.
@@ -91,15 +91,11 @@ impl PollWatch {
                     id: gettid(),
                     parks: AtomicU64::new(0),
                 });
-                self.threads().push(Arc::clone(&thread));
+                self.threads.lock().push(Arc::clone(&thread));
                 thread
             });
             thread.parks.fetch_add(1, Ordering::Relaxed);
         });
-    }
-
-    fn threads(&self) -> MutexGuard<'_, Vec<Arc<WorkerThread>>> {
-        self.threads.lock()
     }
 
     fn look_at_workers(&self, metrics: &RuntimeMetrics, workers: &mut [Option<AwayWorker>]) {
@@ -122,7 +118,8 @@ impl PollWatch {
                         busy,
                         parks,
                         threads: self
-                            .threads()
+                            .threads
+                            .lock()
                             .iter()
                             .filter_map(WorkerThread::running)
                             .collect(),
@@ -201,7 +198,7 @@ mod tests {
         let runtime = builder.build().unwrap();
         watch.start(&runtime).unwrap();
         // A thread is registered when it parks for the first time.
-        while watch.threads().len() < 2 {
+        while watch.threads.lock().len() < 2 {
             thread::yield_now();
         }
         (runtime, watch)
