@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, path::Path};
 
-use super::plan::{SystemPath, VisibleFiles, VisiblePath};
+use super::plan::{VisibleFiles, VisiblePath};
 
 /// The size of a hidden folder, which is empty: room for the folders that are mounted in it.
 const HIDDEN_FOLDER_BYTES: u64 = 64 << 10;
@@ -27,82 +27,75 @@ impl<'a> Mount<'a> {
     }
 }
 
+/// bubblewrap's arguments so far.
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    /// Adds the words of this text.
+    fn add(&mut self, words: &str) {
+        self.0.extend(words.split(' ').map(OsString::from));
+    }
+
+    fn add_path(&mut self, option: &str, path: &Path) {
+        self.0.extend([option.into(), path.into()]);
+    }
+
+    fn add_mount(&mut self, option: &str, path: &VisiblePath) {
+        self.add_path(option, &path.from);
+        self.0.push(path.at.clone().into());
+    }
+
+    /// Adds an empty folder of this size.
+    fn add_empty(&mut self, bytes: u64, at: &Path) {
+        self.add(&format!("--size {bytes}"));
+        self.add_path("--tmpfs", at);
+    }
+}
+
 pub(super) fn arguments(visible: &VisibleFiles) -> Vec<OsString> {
-    let mut words: Vec<OsString> = Vec::new();
-    let mut add = |parts: &[&std::ffi::OsStr]| {
-        words.extend(parts.iter().map(|part| (*part).to_owned()));
-    };
-    add(&["--unshare-all".as_ref()]);
+    let mut arguments = Arguments::default();
+    arguments.add("--unshare-all");
     if visible.has_network {
-        add(&["--share-net".as_ref()]);
+        arguments.add("--share-net");
     }
-    add(&[
-        "--die-with-parent".as_ref(),
-        "--cap-drop".as_ref(),
-        "ALL".as_ref(),
-    ]);
+    arguments.add("--die-with-parent --cap-drop ALL");
     for path in &visible.system {
-        match path {
-            SystemPath::Link { at, target } => {
-                add(&["--symlink".as_ref(), target.as_ref(), at.as_ref()]);
-            }
-            SystemPath::Real { from, at } => {
-                add(&["--ro-bind".as_ref(), from.as_ref(), at.as_ref()]);
-            }
-        }
+        arguments.add_mount("--ro-bind", path);
     }
-    let size = OsString::from(visible.tmp_size.to_string());
-    let empty = |path: &Path, add: &mut dyn FnMut(&[&std::ffi::OsStr])| {
-        add(&["--size".as_ref(), &size, "--tmpfs".as_ref(), path.as_ref()]);
-    };
+    for link in &visible.system_links {
+        arguments.add_mount("--symlink", link);
+    }
     for mount in mounts(visible) {
         match mount {
-            Mount::Empty(at) => empty(at, &mut add),
-            Mount::ReadOnly(path) => {
-                add(&["--ro-bind".as_ref(), path.from.as_ref(), path.at.as_ref()]);
-            }
-            Mount::Writable(path) => {
-                add(&["--bind".as_ref(), path.from.as_ref(), path.at.as_ref()]);
-            }
+            Mount::Empty(at) => arguments.add_empty(visible.tmp_size, at),
+            Mount::ReadOnly(path) => arguments.add_mount("--ro-bind", path),
+            Mount::Writable(path) => arguments.add_mount("--bind", path),
         }
     }
     // After the mounts, one of which may cover the whole file system.
-    add(&[
-        "--proc".as_ref(),
-        "/proc".as_ref(),
-        "--dev".as_ref(),
-        "/dev".as_ref(),
-    ]);
-    empty(Path::new("/dev/shm"), &mut add);
+    arguments.add("--proc /proc --dev /dev");
+    arguments.add_empty(visible.tmp_size, Path::new("/dev/shm"));
     // In /dev, because every other folder may be a granted folder that cannot be changed.
-    if let Some((folder, at)) = &visible.egress {
-        add(&["--ro-bind".as_ref(), folder.as_ref(), at.as_ref()]);
+    if let Some(egress) = &visible.egress {
+        arguments.add_mount("--ro-bind", egress);
     }
-    add(&["--remount-ro".as_ref(), "/dev".as_ref()]);
-    let size = HIDDEN_FOLDER_BYTES.to_string();
+    arguments.add("--remount-ro /dev");
     for path in &visible.hidden {
-        add(&[
-            "--size".as_ref(),
-            size.as_ref(),
-            "--tmpfs".as_ref(),
-            path.as_ref(),
-        ]);
+        arguments.add_empty(HIDDEN_FOLDER_BYTES, path);
     }
     // muxd's folders that were hidden above, or lie outside every other mount.
-    for path in visible
-        .write
-        .iter()
-        .filter(|path| is_below_hidden(path, visible))
-    {
-        add(&["--bind".as_ref(), path.from.as_ref(), path.at.as_ref()]);
+    let write = visible.write.iter();
+    for path in write.filter(|path| is_below_hidden(path, visible)) {
+        arguments.add_mount("--bind", path);
     }
     for path in &visible.hidden {
-        add(&["--remount-ro".as_ref(), path.as_ref()]);
+        arguments.add_path("--remount-ro", path);
     }
-    add(&["--dir".as_ref(), visible.cwd.as_ref()]);
-    add(&["--remount-ro".as_ref(), "/".as_ref()]);
-    add(&["--chdir".as_ref(), visible.cwd.as_ref()]);
-    words
+    arguments.add_path("--dir", &visible.cwd);
+    arguments.add("--remount-ro /");
+    arguments.add_path("--chdir", &visible.cwd);
+    arguments.0
 }
 
 fn is_below_hidden(path: &VisiblePath, visible: &VisibleFiles) -> bool {
@@ -136,19 +129,13 @@ mod tests {
 
     #[test]
     fn arguments_name_everything_that_is_visible() {
-        let real = |path: &str| SystemPath::Real {
-            from: path.into(),
-            at: path.into(),
-        };
         let visible = |path: &str| VisiblePath::from(PathBuf::from(path));
         let visible = VisibleFiles {
-            system: vec![
-                real("/usr"),
-                SystemPath::Link {
-                    at: "/bin".into(),
-                    target: "usr/bin".into(),
-                },
-            ],
+            system: vec![visible("/usr")],
+            system_links: vec![VisiblePath {
+                from: "usr/bin".into(),
+                at: "/bin".into(),
+            }],
             read: vec![visible("/home/me/notes"), visible("/home/me/.nvm")],
             write: vec![
                 VisiblePath {
@@ -160,7 +147,10 @@ mod tests {
             empty_home: Some("/home/me".into()),
             cwd: "/home/me".into(),
             hidden: vec!["/home/me/state".into()],
-            egress: Some(("/run/user/1/mux/egress/7".into(), "/dev/mux-egress".into())),
+            egress: Some(VisiblePath {
+                from: "/run/user/1/mux/egress/7".into(),
+                at: "/dev/mux-egress".into(),
+            }),
             has_network: false,
             tmp_size: 1024,
         };

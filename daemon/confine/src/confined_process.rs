@@ -27,8 +27,8 @@ use mux_lockdown::{
     syscall_filters::apply_filter,
 };
 use mux_paths::{file_identity, opened_object::open_object};
+use mux_process::inherited_descriptors;
 use nix::{
-    errno::Errno,
     fcntl::{FcntlArg, FdFlag, fcntl},
     libc,
     sys::{
@@ -347,43 +347,9 @@ fn drop_capabilities() -> Result<(), String> {
 }
 
 /// Makes an exec close all descriptors except the standard ones.
-#[expect(unsafe_code, reason = "there is no safe wrapper for close_range")]
 pub(super) fn close_on_exec_above_standard() -> Result<(), String> {
-    // SAFETY: the call takes three integers, and closes nothing now.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            3_u32,
-            u32::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
-    let closed = match Errno::result(done) {
-        // Before Linux 5.9, and before 5.11 without the flag.
-        Err(Errno::ENOSYS | Errno::EINVAL) => close_listed_on_exec(),
-        other => other.map(drop).map_err(io::Error::from),
-    };
-    closed.map_err(|error| format!("cannot close descriptors: {error}"))
-}
-
-/// Does the same, descriptor by descriptor.
-fn close_listed_on_exec() -> io::Result<()> {
-    for entry in fs::read_dir("/proc/self/fd")? {
-        let name = entry?.file_name();
-        if let Some(number) = name.to_str().and_then(|name| name.parse::<RawFd>().ok())
-            && number > 2
-        {
-            set_close_on_exec(number)?;
-        }
-    }
-    Ok(())
-}
-
-#[expect(unsafe_code, reason = "the descriptors have no owner in this program")]
-fn set_close_on_exec(number: RawFd) -> io::Result<()> {
-    // SAFETY: the call takes integers, and closes nothing now.
-    let done = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
-    Errno::result(done).map(drop).map_err(io::Error::from)
+    inherited_descriptors::close_on_exec()
+        .map_err(|error| format!("cannot close descriptors: {error}"))
 }
 
 /// Listens before the server starts, because its first request must not be refused.

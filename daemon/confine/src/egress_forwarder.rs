@@ -16,19 +16,14 @@ use nix::{
     errno::Errno,
     libc,
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    unistd,
 };
 
-use super::plan::MAX_FORWARDED_CONNECTIONS;
+use super::{notified_server::release_standard_streams, plan::MAX_FORWARDED_CONNECTIONS};
 
 /// Runs until the sandbox ends.
 pub(super) fn run(listener: &TcpListener, socket: &Path) -> ! {
     // The server's pipes must close with the server.
-    if let Ok(null) = std::fs::File::open("/dev/null") {
-        unistd::dup2_stdin(&null).ok();
-        unistd::dup2_stdout(&null).ok();
-        unistd::dup2_stderr(&null).ok();
-    }
+    release_standard_streams();
     forward_connections(listener, socket);
     exit()
 }

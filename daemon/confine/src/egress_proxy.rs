@@ -27,6 +27,7 @@ use hyper::{
     body::{Bytes, Incoming},
     header::{self, HeaderValue},
     service::service_fn,
+    upgrade::OnUpgrade,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mux_http::address_policy::{AddressClass, class_of};
@@ -327,12 +328,9 @@ fn too_many_connections() -> String {
 }
 
 async fn serve_connection(connection: EgressStream, rules: Arc<EgressRules>) {
-    let (done, finished) = tokio::sync::oneshot::channel::<()>();
-    let done = Arc::new(Mutex::new(Some(done)));
-    let service = service_fn(move |request| {
-        let rules = Arc::clone(&rules);
-        let done = Arc::clone(&done);
-        async move { Ok::<_, std::convert::Infallible>(rules.answer(request, done).await) }
+    let opened = OpenedTunnel::default();
+    let service = service_fn(|request| async {
+        Ok::<_, std::convert::Infallible>(rules.answer(request, &opened).await)
     });
     let (connection, last_byte) = ActivityStream::new(connection);
     let serving = async {
@@ -345,20 +343,24 @@ async fn serve_connection(connection: EgressStream, rules: Arc<EgressRules>) {
         if let Err(error) = served {
             debug!(%error, "a connection of a sandbox ended");
         }
-        // A tunnel outlives the connection that was upgraded. Without a tunnel, the sender is dropped with the service.
-        finished.await.ok();
+        let opened = opened.lock().take();
+        if let Some((inside, mut upstream)) = opened
+            && let Ok(inside) = inside.await
+        {
+            // Either end may close it at any time.
+            drop(copy_bidirectional(&mut TokioIo::new(inside), &mut upstream).await);
+        }
     };
     tokio::select! {
         () = serving => {}
-        // Dropping the receiver ends the tunnel.
         () = last_byte.wait_until_idle(EGRESS_IDLE_TIMEOUT) => {
             debug!(limit = ?EGRESS_IDLE_TIMEOUT, "closed an idle connection of a sandbox");
         }
     }
 }
 
-/// Kept by a tunnel as long as it lasts. Closed when the tunnel has to end.
-type TunnelMark = Arc<Mutex<Option<tokio::sync::oneshot::Sender<()>>>>;
+/// The tunnel that a connection becomes after the answer to its request: the end inside the sandbox, and the host.
+type OpenedTunnel = Mutex<Option<(OnUpgrade, TcpStream)>>;
 
 impl EgressRules {
     fn new(hosts: EgressHosts, report: RefusalReport) -> Arc<Self> {
@@ -371,7 +373,11 @@ impl EgressRules {
         })
     }
 
-    async fn answer(&self, request: Request<Incoming>, mark: TunnelMark) -> Response<ProxyBody> {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        opened: &OpenedTunnel,
+    ) -> Response<ProxyBody> {
         let is_tunnel = request.method() == Method::CONNECT;
         let scheme = request.uri().scheme_str();
         if !is_tunnel && let Some(scheme) = scheme.filter(|scheme| *scheme != "http") {
@@ -412,7 +418,8 @@ impl EgressRules {
             }
         };
         if is_tunnel {
-            tunnel(request, upstream, &mark)
+            *opened.lock() = Some((hyper::upgrade::on(request), upstream));
+            reply(StatusCode::OK, String::new())
         } else {
             forward(request, upstream).await.unwrap_or_else(|error| {
                 reply(
@@ -508,29 +515,6 @@ fn is_of_this_machine(address: IpAddr) -> bool {
         AddressClass::Loopback | AddressClass::Never => true,
         AddressClass::Private | AddressClass::Public => false,
     }
-}
-
-fn tunnel(
-    request: Request<Incoming>,
-    mut upstream: TcpStream,
-    mark: &TunnelMark,
-) -> Response<ProxyBody> {
-    let Some(mut mark) = mark.lock().take() else {
-        return reply(StatusCode::BAD_REQUEST, "muxd: this is a tunnel".into());
-    };
-    tokio::spawn(async move {
-        let carrying = async {
-            if let Ok(inside) = hyper::upgrade::on(request).await {
-                // Either end may close it at any time.
-                drop(copy_bidirectional(&mut TokioIo::new(inside), &mut upstream).await);
-            }
-        };
-        tokio::select! {
-            () = carrying => {}
-            () = mark.closed() => {}
-        }
-    });
-    reply(StatusCode::OK, String::new())
 }
 
 async fn forward(

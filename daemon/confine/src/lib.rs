@@ -87,6 +87,6 @@ pub use plan::{
     confine, grants,
 };
 pub use private_folders::delete_unused_private_folders;
-pub use suggestion::{SuggestedNetwork, SuggestedSandbox};
+pub use suggestion::{ObservedServer, SuggestedNetwork, SuggestedSandbox};
 pub use support_report::{SupportNote, SupportReport};
 pub use user_scope::UserScopes;

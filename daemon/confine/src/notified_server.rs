@@ -5,25 +5,27 @@
 //! Invariant: the server's exit is this process's exit, and its pipes close with the server.
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
     fs::{self, File},
-    io::{self, IoSlice, IoSliceMut},
+    io,
     os::{
-        fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
+        fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd},
         unix::{fs::FileExt as _, net::UnixStream},
     },
     thread,
 };
 
+use mux_keeper::descriptor_passing;
 use mux_lockdown::syscall_notifications::{
     CallNotification, apply_notifying_filter, notifying_filter, receive_notification,
 };
 use nix::{
-    cmsg_space, libc,
+    libc,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         prctl,
         signal::{SigHandler, Signal, kill},
-        socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
         wait::{WaitStatus, waitpid},
     },
     unistd::{ForkResult, Pid, fork},
@@ -45,10 +47,7 @@ impl ListenerHandover {
         let listener = apply_notifying_filter(&filter).map_err(|error| {
             format!("the kernel cannot report system calls (needs Linux 5.5): {error}")
         })?;
-        let rights = [listener.as_raw_fd()];
-        let rights = [ControlMessage::ScmRights(&rights)];
-        let bytes = [IoSlice::new(b"l")];
-        sendmsg::<()>(self.0.as_raw_fd(), &bytes, &rights, MsgFlags::empty(), None)
+        descriptor_passing::send(&self.0, b"l", &[listener])
             .map(drop)
             .map_err(|error| format!("cannot hand over the listener: {error}"))
     }
@@ -95,21 +94,16 @@ pub(super) fn run_notified(
     }
 }
 
-#[expect(unsafe_code, reason = "the kernel hands descriptors over as numbers")]
 fn receive_listener(near: &UnixStream) -> Option<OwnedFd> {
-    let mut byte = [0];
-    let mut parts = [IoSliceMut::new(&mut byte)];
-    let mut control = cmsg_space!([RawFd; 1]);
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(near.as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
-    message.cmsgs().ok()?.find_map(|part| match part {
-        // SAFETY: `recvmsg` has just installed this descriptor for this process.
-        ControlMessageOwned::ScmRights(fds) => Some(unsafe { OwnedFd::from_raw_fd(*fds.first()?) }),
-        _ => None,
-    })
+    let mut readable = [PollFd::new(near.as_fd(), PollFlags::POLLIN)];
+    poll(&mut readable, PollTimeout::NONE).ok()?;
+    let mut listener = VecDeque::new();
+    descriptor_passing::receive(near, &mut [0], &mut listener).ok()?;
+    listener.pop_front()
 }
 
-fn release_standard_streams() {
+/// Closes the standard streams of this process, which are the server's.
+pub(super) fn release_standard_streams() {
     if let Ok(null) = File::open("/dev/null") {
         nix::unistd::dup2_stdin(&null).ok();
         nix::unistd::dup2_stdout(&null).ok();
@@ -137,8 +131,6 @@ pub(super) fn next_call(listener: &OwnedFd) -> Option<CallNotification> {
 
 /// True if no process is left that could notify.
 fn has_ended(listener: &OwnedFd) -> bool {
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    use std::os::fd::AsFd as _;
     let mut fds = [PollFd::new(listener.as_fd(), PollFlags::empty())];
     poll(&mut fds, PollTimeout::ZERO).is_err()
         || fds[0]

@@ -8,12 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mux_keeper::SpawnSpec;
 use mux_settings::{SandboxNetwork, ServerSandbox, projects::lexical_path};
 
 use super::{
     enforceable::refuse_container_engine,
     observation::{ObservationPlan, read_observations},
-    plan::{ConfineError, EGRESS_SOCKET, ServerCommand, create},
+    plan::{ConfineError, EGRESS_SOCKET, ServerCommand, create, start_through},
     program_files::ProgramGrants,
     server_environment::{set_package_caches, set_proxy_rules, variable},
     suggestion::{ObservedServer, SuggestedSandbox, suggest},
@@ -26,13 +27,10 @@ const OBSERVATION_FILE: &str = "observed.jsonl";
 const TEMPORARY_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// The command that starts a server without a sandbox and records what it does.
-#[derive(Debug)]
 pub struct ObservedCommand {
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
-    pub env: Vec<(OsString, OsString)>,
+    pub spec: SpawnSpec,
     /// The facts that the suggestion needs besides the observations.
-    server: ObservedServer,
+    pub server: ObservedServer,
 }
 
 /// Turns a server's command into a command that is observed in `folder`, where its proxy listens, too. Creates the
@@ -43,29 +41,27 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
             "servers can only be observed on Linux; write the sandbox by hand".into(),
         ));
     }
-    refuse_container_engine(&command.program)?;
+    refuse_container_engine(&command.spec.program)?;
     let files = command.program_files(ProgramGrants::default());
     let home = command.home();
     let private = command.private_folder();
     let ServerCommand {
-        program,
-        args,
-        mut env,
-        cwd,
+        mut spec,
         dirs,
         muxd,
         ..
     } = command;
-    let named = named_paths(&args, &env, cwd);
+    let named = named_paths(&spec);
     let mut temporary: Vec<PathBuf> = TEMPORARY_FOLDERS.map(PathBuf::from).into();
-    temporary.extend(variable(&env, "TMPDIR").map(PathBuf::from));
+    let env = &mut spec.env;
+    temporary.extend(variable(env, "TMPDIR").map(PathBuf::from));
     let anything = ServerSandbox {
         network: SandboxNetwork::Any,
         ..ServerSandbox::default()
     };
-    set_package_caches(files.kind, &anything, &private, &mut env, &mut Vec::new())?;
+    set_package_caches(files.kind, &anything, &private, env, &mut Vec::new())?;
     env.retain(|(name, _)| name != RUNTIME_DIR_VARIABLE);
-    set_proxy_rules(&mut env);
+    set_proxy_rules(env);
     create(folder)?;
     let plan = ObservationPlan {
         record: folder.join(OBSERVATION_FILE),
@@ -73,12 +69,9 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
     };
     let plan =
         serde_json::to_string(&plan).map_err(|error| ConfineError::Failed(error.to_string()))?;
-    let mut words: Vec<OsString> = vec!["observe".into(), plan.into(), program.into()];
-    words.extend(args);
+    start_through(&mut spec, muxd.to_owned(), ["observe".into(), plan]);
     Ok(ObservedCommand {
-        program: muxd.to_owned(),
-        args: words,
-        env,
+        spec,
         server: ObservedServer {
             home,
             named,
@@ -90,7 +83,7 @@ pub fn observe(command: ServerCommand<'_>, folder: &Path) -> Result<ObservedComm
     })
 }
 
-impl ObservedCommand {
+impl ObservedServer {
     /// The sandbox in which the server would have worked. `folder` is the folder of [`observe`], and `hosts` are the
     /// hosts for which its proxy was asked.
     pub fn suggested_sandbox(
@@ -99,18 +92,18 @@ impl ObservedCommand {
         hosts: &[String],
     ) -> io::Result<SuggestedSandbox> {
         let observations = read_observations(&folder.join(OBSERVATION_FILE))?;
-        Ok(suggest(&observations, hosts, &self.server))
+        Ok(suggest(&observations, hosts, self))
     }
 }
 
 /// The existing absolute paths in an entry: in its arguments (also after `=`), in its variables, and as its working
 /// directory.
-fn named_paths(args: &[OsString], env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
-    let values = env.iter().map(|(_, value)| value.as_os_str());
-    let words = args.iter().map(OsString::as_os_str).chain(values);
+fn named_paths(spec: &SpawnSpec) -> Vec<PathBuf> {
+    let values = spec.env.iter().map(|(_, value)| value.as_os_str());
+    let words = spec.args.iter().map(OsString::as_os_str).chain(values);
     let words = words.filter_map(OsStr::to_str);
     let words = words.flat_map(|word| [Some(word), word.split_once('=').map(|(_, value)| value)]);
-    let paths = words.flatten().map(Path::new).chain([cwd]);
+    let paths = words.flatten().map(Path::new).chain([&*spec.cwd]);
     let mut named: Vec<PathBuf> = paths
         .filter(|path| path.is_absolute() && path.exists())
         .map(lexical_path)

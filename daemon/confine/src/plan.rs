@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_keeper::{TreeLimits, find_program_blocking};
+use mux_keeper::{SpawnSpec, TreeLimits, find_program_blocking};
 use mux_settings::{SandboxNetwork, ServerSandbox};
 use serde::{Deserialize, Serialize};
 
@@ -97,11 +97,8 @@ pub struct SandboxDirs {
 pub struct ServerCommand<'a> {
     /// A name for the server's own files.
     pub identity: &'a str,
-    /// An absolute path.
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
-    pub env: Vec<(OsString, OsString)>,
-    pub cwd: &'a Path,
+    /// Its program is an absolute path.
+    pub spec: SpawnSpec,
     pub dirs: &'a SandboxDirs,
     /// The `muxd` program.
     pub muxd: &'a Path,
@@ -109,26 +106,27 @@ pub struct ServerCommand<'a> {
 
 impl ServerCommand<'_> {
     pub(super) fn home(&self) -> PathBuf {
-        variable(&self.env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
+        variable(&self.spec.env, "HOME")
+            .map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
     }
 
     /// The files of its program, where a sandbox grants these folders.
     pub(super) fn program_files(&self, grants: ProgramGrants<'_>) -> ProgramFiles {
-        let find = |name: &Path| find_program_blocking(name, &self.env, self.cwd).ok();
+        let find = |name: &Path| find_program_blocking(name, &self.spec.env, &self.spec.cwd).ok();
         let place = ProgramPlace {
             home: &self.home(),
-            cwd: self.cwd,
+            cwd: &self.spec.cwd,
             grants,
         };
-        ProgramFiles::of(&self.program, &self.args, place, find)
+        ProgramFiles::of(&self.spec.program, &self.spec.args, place, find)
     }
 
     /// The server's own folder in muxd's directories. Its data belongs to its command, too: a new server with the name
     /// of a removed server must not run what the removed server has fetched or changed.
     pub(super) fn private_folder(&self) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
-        let program = std::iter::once(self.program.as_os_str());
-        for word in program.chain(self.args.iter().map(OsString::as_os_str)) {
+        let program = std::iter::once(self.spec.program.as_os_str());
+        for word in program.chain(self.spec.args.iter().map(OsString::as_os_str)) {
             let word = word.as_encoded_bytes();
             hasher.update(&word.len().to_le_bytes()).update(word);
         }
@@ -149,10 +147,7 @@ pub struct ConfineInputs<'a> {
 /// The command that starts a server in its sandbox.
 #[derive(Debug)]
 pub struct ConfinedCommand {
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
-    pub env: Vec<(OsString, OsString)>,
-    pub limits: TreeLimits,
+    pub spec: SpawnSpec,
     /// The folder in which this server's egress proxy has to listen, if it needs a proxy.
     pub egress: Option<PathBuf>,
     /// The server's home, if it is an empty folder that is discarded when the server ends.
@@ -218,8 +213,11 @@ pub(super) enum PlannedNetwork {
 /// The files that a server sees, before they are translated for a layer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VisibleFiles {
-    /// System folders and files. A link is repeated as a link.
-    pub(super) system: Vec<SystemPath>,
+    /// System folders and files. They differ from the path at which they are seen if that is a link to a file that is not
+    /// visible otherwise.
+    pub(super) system: Vec<VisiblePath>,
+    /// Links to system folders, each with its target.
+    pub(super) system_links: Vec<VisiblePath>,
     pub(super) read: Vec<VisiblePath>,
     pub(super) write: Vec<VisiblePath>,
     /// The server's home, if it is an empty folder.
@@ -228,7 +226,7 @@ pub(super) struct VisibleFiles {
     /// muxd's folders inside a granted folder, hidden again.
     pub(super) hidden: Vec<PathBuf>,
     /// The folder of the egress proxy, and its path inside the sandbox.
-    pub(super) egress: Option<(PathBuf, PathBuf)>,
+    pub(super) egress: Option<VisiblePath>,
     pub(super) has_network: bool,
     /// In bytes.
     pub(super) tmp_size: u64,
@@ -257,19 +255,6 @@ impl From<PathBuf> for VisiblePath {
             at: path,
         }
     }
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum SystemPath {
-    Link {
-        at: PathBuf,
-        target: PathBuf,
-    },
-    /// `from` differs from `at` where `at` is a link to a file that is not visible otherwise.
-    Real {
-        from: PathBuf,
-        at: PathBuf,
-    },
 }
 
 /// The size of a private /tmp, if the entry has no smaller limit of memory.
@@ -310,7 +295,7 @@ impl PlannedFiles {
             support,
             others,
         } = inputs;
-        refuse_container_engine(&command.program)?;
+        refuse_container_engine(&command.spec.program)?;
         refuse_unenforceable(sandbox, support)?;
         refuse_unenforceable_limits(sandbox, support)?;
         if let Some((key, path)) = sandbox.missing_paths().next() {
@@ -423,10 +408,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     } = planned;
     let ServerCommand {
         identity,
-        program,
-        args,
-        mut env,
-        cwd,
+        mut spec,
         dirs,
         muxd,
     } = command;
@@ -437,29 +419,25 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     granted_read.extend(read);
     // muxd's own folders, which the server may change.
     let mut own = Vec::new();
-    set_package_caches(kind, sandbox, &private, &mut env, &mut own)?;
-    env.retain(|(name, _)| name != RUNTIME_DIR_VARIABLE);
+    set_package_caches(kind, sandbox, &private, &mut spec.env, &mut own)?;
+    spec.env.retain(|(name, _)| name != RUNTIME_DIR_VARIABLE);
     if egress.is_some() {
-        set_proxies(&mut env);
+        set_proxies(&mut spec.env);
     }
-    let limits = TreeLimits {
+    spec.limits = TreeLimits {
         memory: sandbox.memory,
         tasks: Some(max_tasks(sandbox)),
     };
     if support.seatbelt {
         let tmp = folder_of_command(&private, "tmp")?;
-        set(&mut env, "TMPDIR", &tmp);
+        set(&mut spec.env, "TMPDIR", &tmp);
         own.push(tmp);
         let read = both_paths(&granted_read);
         let write = [with_targets(&own), both_paths(&write)].concat();
         let profile = seatbelt::profile(&read, &write, &sandbox.network);
-        let mut words: Vec<OsString> = vec!["-p".into(), profile.into(), program.into()];
-        words.extend(args);
+        start_through(&mut spec, seatbelt::PROGRAM.into(), ["-p".into(), profile]);
         return Ok(ConfinedCommand {
-            program: seatbelt::PROGRAM.into(),
-            args: words,
-            env,
-            limits,
+            spec,
             egress,
             empty_home: None,
             writes,
@@ -477,9 +455,10 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         ..ConfinementPlan::default()
     };
     if let Some(bwrap) = support.bubblewrap.program() {
-        set(&mut env, "TMPDIR", "/tmp");
+        set(&mut spec.env, "TMPDIR", "/tmp");
         let visible = VisibleFiles {
             system: system_paths(),
+            system_links: system_links(),
             read: granted_read.iter().map(VisiblePath::from).collect(),
             write: write
                 .iter()
@@ -487,18 +466,19 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
                 .chain(own.iter().cloned().map(VisiblePath::from))
                 .collect(),
             empty_home: empty_home.clone(),
-            cwd: cwd.to_owned(),
+            cwd: spec.cwd.clone(),
             hidden: hidden.iter().map(|hidden| hidden.at.clone()).collect(),
-            egress: egress
-                .clone()
-                .map(|folder| (folder, INNER_EGRESS_FOLDER.into())),
+            egress: egress.clone().map(|from| VisiblePath {
+                from,
+                at: INNER_EGRESS_FOLDER.into(),
+            }),
             has_network: plan.network == PlannedNetwork::Any,
             tmp_size: sandbox.memory.unwrap_or(u64::MAX).min(PRIVATE_TMP_BYTES),
         };
         let mut command = Vec::new();
         if let Some(scopes) = support.running_scopes() {
             command.push(scopes.program.clone().into_os_string());
-            command.extend(crate::user_scope::UserScopes::words(limits));
+            command.extend(crate::user_scope::UserScopes::words(spec.limits));
             plan.runtime_dir = Some(scopes.runtime_dir.clone());
         }
         command.push(bwrap.into());
@@ -521,7 +501,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
     } else {
         let tmp = folder_of_command(&private, "tmp")?;
-        set(&mut env, "TMPDIR", &tmp);
+        set(&mut spec.env, "TMPDIR", &tmp);
         plan.read = SYSTEM_FOLDERS
             .iter()
             .chain(SYSTEM_FILES)
@@ -537,17 +517,20 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     plan.hidden = hidden;
     let plan =
         serde_json::to_string(&plan).map_err(|error| ConfineError::Failed(error.to_string()))?;
-    let mut words: Vec<OsString> = vec!["confine".into(), plan.into(), program.into()];
-    words.extend(args);
+    start_through(&mut spec, muxd.to_owned(), ["confine".into(), plan]);
     Ok(ConfinedCommand {
-        program: muxd.to_owned(),
-        args: words,
-        env,
-        limits,
+        spec,
         egress,
         empty_home,
         writes,
     })
+}
+
+/// Makes another program start the command, which follows these words.
+pub(super) fn start_through(spec: &mut SpawnSpec, program: PathBuf, words: [String; 2]) {
+    let inner = std::mem::replace(&mut spec.program, program);
+    let words = words.map(OsString::from).into_iter().chain([inner.into()]);
+    spec.args.splice(0..0, words);
 }
 
 fn utf8_words(words: Vec<OsString>) -> Result<Vec<String>, ConfineError> {
@@ -572,30 +555,26 @@ fn egress_folder(dirs: &SandboxDirs, identity: &str, sandbox: &ServerSandbox) ->
     dirs.egress.join(&key[..16])
 }
 
-fn system_paths() -> Vec<SystemPath> {
-    let mut paths = Vec::new();
-    for folder in SYSTEM_FOLDERS.iter().map(Path::new) {
-        match fs::read_link(folder) {
-            Ok(target) => paths.push(SystemPath::Link {
-                at: folder.to_owned(),
-                target,
-            }),
-            Err(_) if folder.exists() => paths.push(SystemPath::Real {
-                from: folder.to_owned(),
-                at: folder.to_owned(),
-            }),
-            Err(_) => {}
-        }
-    }
-    for file in SYSTEM_FILES.iter().map(Path::new) {
-        if let Ok(from) = file.canonicalize() {
-            paths.push(SystemPath::Real {
-                from,
-                at: file.to_owned(),
-            });
-        }
-    }
-    paths
+fn system_paths() -> Vec<VisiblePath> {
+    let folders = SYSTEM_FOLDERS.iter().map(PathBuf::from);
+    let folders = folders.filter(|folder| !folder.is_symlink() && folder.exists());
+    let files = SYSTEM_FILES.iter().filter_map(|file| {
+        Some(VisiblePath {
+            from: Path::new(file).canonicalize().ok()?,
+            at: file.into(),
+        })
+    });
+    folders.map(VisiblePath::from).chain(files).collect()
+}
+
+fn system_links() -> Vec<VisiblePath> {
+    let links = SYSTEM_FOLDERS.iter().filter_map(|folder| {
+        Some(VisiblePath {
+            from: fs::read_link(folder).ok()?,
+            at: folder.into(),
+        })
+    });
+    links.collect()
 }
 
 pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {

@@ -65,7 +65,7 @@ const SHARED_FOLDERS: &[&str] = &[
 
 /// The facts known about an observed server besides its observations.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ObservedServer {
+pub struct ObservedServer {
     pub(super) home: PathBuf,
     /// Paths that its entry names: arguments, values of variables, and the working directory.
     pub(super) named: Vec<PathBuf>,

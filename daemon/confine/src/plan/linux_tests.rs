@@ -28,13 +28,17 @@ fn planned(
     };
     let command = ServerCommand {
         identity: "files",
-        program: program.into(),
-        args: vec!["--flag".into()],
-        env: vec![
-            ("HOME".into(), home.into()),
-            ("XDG_RUNTIME_DIR".into(), "/run/user/1".into()),
-        ],
-        cwd: home,
+        spec: SpawnSpec {
+            program: program.into(),
+            args: vec!["--flag".into()],
+            env: vec![
+                ("HOME".into(), home.into()),
+                ("XDG_RUNTIME_DIR".into(), "/run/user/1".into()),
+            ],
+            cwd: home.to_owned(),
+            tag: "files".to_owned(),
+            limits: TreeLimits::default(),
+        },
         dirs: &dirs,
         muxd: Path::new("/opt/muxd"),
     };
@@ -48,7 +52,7 @@ fn planned(
 }
 
 fn plan_of(command: &ConfinedCommand) -> ConfinementPlan {
-    serde_json::from_str(command.args[1].to_str().unwrap()).unwrap()
+    serde_json::from_str(command.spec.args[1].to_str().unwrap()).unwrap()
 }
 
 #[test]
@@ -68,8 +72,8 @@ fn plan_for_macos_is_one_profile_with_the_targets_of_links() {
         ..ServerSandbox::default()
     };
     let command = planned(&home, "/usr/bin/x", &sandbox, &mac).unwrap();
-    assert_eq!(command.program, Path::new("/usr/bin/sandbox-exec"));
-    let [flag, profile, words @ ..] = &command.args[..] else {
+    assert_eq!(command.spec.program, Path::new("/usr/bin/sandbox-exec"));
+    let [flag, profile, words @ ..] = &command.spec.args[..] else {
         panic!("{command:?}");
     };
     assert_eq!(flag, "-p");
@@ -79,12 +83,12 @@ fn plan_for_macos_is_one_profile_with_the_targets_of_links() {
         let rule = format!("(allow file-read* (subpath {:?}))", home.join(folder));
         assert!(profile.contains(&rule), "{rule}\n{profile}");
     }
-    let tmp = variable(&command.env, "TMPDIR").unwrap();
+    let tmp = variable(&command.spec.env, "TMPDIR").unwrap();
     assert!(Path::new(tmp).starts_with(home.join("cache/sandboxes")));
     let rule = format!("(allow file-read* file-write* (subpath {tmp:?}))");
     assert!(profile.contains(&rule), "{rule}\n{profile}");
     assert!(!profile.contains(home.join("state").to_str().unwrap()));
-    assert_eq!(variable(&command.env, RUNTIME_DIR_VARIABLE), None);
+    assert_eq!(variable(&command.spec.env, RUNTIME_DIR_VARIABLE), None);
     let hosts = ServerSandbox {
         network: SandboxNetwork::Hosts(vec!["a.example".parse().unwrap()]),
         ..sandbox
@@ -228,10 +232,10 @@ fn plan_grants_what_the_entry_says_and_hides_what_is_muxds() {
         ..ServerSandbox::default()
     };
     let command = planned(&home, "/usr/bin/server", &sandbox, &support()).unwrap();
-    assert_eq!(command.program, Path::new("/opt/muxd"));
-    assert_eq!(command.args[2..], ["/usr/bin/server", "--flag"]);
-    assert!(variable(&command.env, "XDG_RUNTIME_DIR").is_none());
-    assert_eq!(command.limits.memory, Some(64 << 20));
+    assert_eq!(command.spec.program, Path::new("/opt/muxd"));
+    assert_eq!(command.spec.args[2..], ["/usr/bin/server", "--flag"]);
+    assert!(variable(&command.spec.env, "XDG_RUNTIME_DIR").is_none());
+    assert_eq!(command.spec.limits.memory, Some(64 << 20));
     let plan = plan_of(&command);
     let words = plan.bubblewrap.unwrap().args;
     let state = home.join("state").display().to_string();
@@ -268,7 +272,7 @@ fn package_managers_fetch_into_a_cache_of_the_servers_own() {
     };
     let env_of = |program, sandbox, name| {
         let command = planned(&home, program, sandbox, &support()).unwrap();
-        variable(&command.env, name).map(|value| value.to_str().unwrap().to_owned())
+        variable(&command.spec.env, name).map(|value| value.to_str().unwrap().to_owned())
     };
     let own = |program: &str, name| {
         let folder = home.join("cache/sandboxes/files");
@@ -312,12 +316,12 @@ fn list_of_hosts_leads_through_a_proxy_in_an_empty_network() {
             .starts_with(dir.path().join("run/egress"))
     );
     assert_eq!(
-        variable(&command.env, "HTTPS_PROXY").unwrap(),
+        variable(&command.spec.env, "HTTPS_PROXY").unwrap(),
         "http://127.0.0.1:3128"
     );
     // The forwarder's threads are not the server's.
     let tasks = sandbox.max_processes() + OWN_PROCESSES + FORWARDER_THREADS;
-    assert_eq!(command.limits.tasks, Some(tasks));
+    assert_eq!(command.spec.limits.tasks, Some(tasks));
     let plan = plan_of(&command);
     assert_eq!(plan.processes, Some(tasks));
     assert!(matches!(plan.network, PlannedNetwork::Proxy(_)));

@@ -13,10 +13,14 @@ fn private_folder_is_not_that_of_another_command_of_the_same_name() {
     let folder = |identity, program: &str, args: &[&str]| {
         let command = ServerCommand {
             identity,
-            program: program.into(),
-            args: args.iter().map(OsString::from).collect(),
-            env: Vec::new(),
-            cwd: Path::new("/"),
+            spec: SpawnSpec {
+                program: program.into(),
+                args: args.iter().map(OsString::from).collect(),
+                env: Vec::new(),
+                cwd: "/".into(),
+                tag: identity.to_owned(),
+                limits: TreeLimits::default(),
+            },
             dirs: &dirs,
             muxd: Path::new("/opt/muxd"),
         };

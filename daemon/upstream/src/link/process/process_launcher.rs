@@ -23,8 +23,9 @@ use tracing::warn;
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
     Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, DiscardedFiles, EgressLease,
-    EgressProxies, ObservedCommand, RefusedConnection, SandboxDirs, SandboxSupport, ServerCommand,
-    SuggestedSandbox, WriteGrant, confine, delete_unused_private_folders, grants, observe,
+    EgressProxies, ObservedCommand, ObservedServer, RefusedConnection, SandboxDirs, SandboxSupport,
+    ServerCommand, SuggestedSandbox, WriteGrant, confine, delete_unused_private_folders, grants,
+    observe,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
@@ -67,7 +68,7 @@ struct LauncherInner {
     /// The files lost with servers' empty homes, by server.
     discarded: parking_lot::Mutex<HashMap<ServerIdentity, DiscardedFiles>>,
     /// The observed servers.
-    observed: parking_lot::Mutex<HashMap<ServerIdentity, ObservedServer>>,
+    observed: parking_lot::Mutex<HashMap<ServerIdentity, Observation>>,
     write_grants: parking_lot::Mutex<WriteGrants>,
 }
 
@@ -79,11 +80,11 @@ struct WriteGrants {
     started: BTreeSet<WriteGrant>,
 }
 
-/// An observed server.
-struct ObservedServer {
+/// The observation of a server.
+struct Observation {
     folder: PathBuf,
-    /// Its command and the proxy that records its targets, once the server was started.
-    last: Option<(ObservedCommand, EgressLease)>,
+    /// The facts about it and the proxy that records its targets, once the server was started.
+    last: Option<(ObservedServer, EgressLease)>,
 }
 
 enum KeeperSlot {
@@ -247,20 +248,17 @@ impl ProcessLauncher {
     /// Plans a server's start, which reads the file system.
     async fn planned<T: Send + 'static>(
         &self,
-        spec: SpawnSpec,
+        mut spec: SpawnSpec,
         identity: &ServerIdentity,
         plan: impl FnOnce(ServerCommand<'_>) -> Result<T, ConfineError> + Send + 'static,
     ) -> Result<T, OpenError> {
-        let program = find_program(&spec).await?;
+        spec.program = find_program(&spec).await?;
         let this = self.clone();
         let server = identity.key().to_owned();
         let planned = spawn_blocking(move || {
             plan(ServerCommand {
                 identity: &server,
-                program,
-                args: spec.args,
-                env: spec.env,
-                cwd: &spec.cwd,
+                spec,
                 dirs: &this.0.sandboxes,
                 muxd: &this.0.program,
             })
@@ -271,6 +269,27 @@ impl ProcessLauncher {
             .map_err(|error| OpenError::Failed(error.to_string()))
     }
 
+    /// Plans a server's start in this sandbox.
+    async fn planned_sandbox<T: Send + 'static>(
+        &self,
+        spec: SpawnSpec,
+        identity: &ServerIdentity,
+        sandbox: ServerSandbox,
+        support: SandboxSupport,
+        plan: fn(ConfineInputs<'_>) -> Result<T, ConfineError>,
+    ) -> Result<T, OpenError> {
+        let others = self.write_grants();
+        let plan = move |command: ServerCommand<'_>| {
+            plan(ConfineInputs {
+                command,
+                sandbox: &sandbox,
+                support: &support,
+                others: &others,
+            })
+        };
+        self.planned(spec, identity, plan).await
+    }
+
     /// The command that runs a server in its sandbox, and a description of that sandbox. If it needs a proxy, the proxy
     /// listens on return.
     async fn confined(
@@ -279,8 +298,6 @@ impl ProcessLauncher {
         sandbox: &ServerSandbox,
         identity: &ServerIdentity,
     ) -> Result<(SpawnSpec, RunningSandbox), OpenError> {
-        let cwd = spec.cwd.clone();
-        let tag = spec.tag.clone();
         let hosts = match &sandbox.network {
             SandboxNetwork::Hosts(hosts) => hosts.clone(),
             SandboxNetwork::None | SandboxNetwork::Any => Vec::new(),
@@ -288,25 +305,15 @@ impl ProcessLauncher {
         let support = self.sandbox_support().await?;
         let layers = support.layers().into_iter().map(String::from).collect();
         let sandbox = sandbox.clone();
-        let others = self.write_grants();
-        let plan = move |command: ServerCommand<'_>| {
-            confine(ConfineInputs {
-                command,
-                sandbox: &sandbox,
-                support: &support,
-                others: &others,
-            })
-        };
         let ConfinedCommand {
-            program,
-            args,
-            env,
-            limits,
+            spec,
             egress,
             empty_home,
             writes,
-        } = self.planned(spec, identity, plan).await?;
-        self.remember_writes(&tag, writes);
+        } = self
+            .planned_sandbox(spec, identity, sandbox, support, confine)
+            .await?;
+        self.remember_writes(&spec.tag, writes);
         let discarded = self.discarded_of(identity);
         let mut sandbox = RunningSandbox {
             layers,
@@ -327,14 +334,6 @@ impl ProcessLauncher {
             })?;
             sandbox.egress = Some(lease);
         }
-        let spec = SpawnSpec {
-            program,
-            args,
-            env,
-            cwd,
-            tag,
-            limits,
-        };
         Ok((spec, sandbox))
     }
 
@@ -345,27 +344,16 @@ impl ProcessLauncher {
         identity: &ServerIdentity,
         folder: PathBuf,
     ) -> Result<SpawnSpec, OpenError> {
-        let cwd = spec.cwd.clone();
-        let tag = spec.tag.clone();
-        let limits = spec.limits;
         let place = folder.clone();
         let plan = move |command: ServerCommand<'_>| observe(command, &place);
-        let command = self.planned(spec, identity, plan).await?;
+        let ObservedCommand { spec, server } = self.planned(spec, identity, plan).await?;
         let lease = self.0.egress.observe(&folder).map_err(|error| {
             OpenError::Failed(format!(
                 "it is observed, which needs a proxy, which cannot listen: {error}"
             ))
         })?;
-        let spec = SpawnSpec {
-            program: command.program.clone(),
-            args: command.args.clone(),
-            env: command.env.clone(),
-            cwd,
-            tag,
-            limits,
-        };
         match self.0.observed.lock().get_mut(identity) {
-            Some(observed) if observed.folder == folder => observed.last = Some((command, lease)),
+            Some(observed) if observed.folder == folder => observed.last = Some((server, lease)),
             _ => return Err(OpenError::Failed(OBSERVATION_ENDED.into())),
         }
         Ok(spec)
@@ -381,17 +369,10 @@ impl ProcessLauncher {
         let support = self.sandbox_support().await?;
         let layers = support.layers();
         let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
-        let others = self.write_grants();
-        let plan = move |command: ServerCommand<'_>| {
-            grants(&ConfineInputs {
-                command,
-                sandbox: &sandbox,
-                support: &support,
-                others: &others,
-            })
-        };
         let spec = self.spawn_spec(name, process).await?;
-        let grants = self.planned(spec, identity, plan).await;
+        let grants = self
+            .planned_sandbox(spec, identity, sandbox, support, |inputs| grants(&inputs))
+            .await;
         Ok(SandboxReport {
             layers,
             grants: grants.map_err(|error| error.to_string()),
@@ -588,8 +569,8 @@ impl ServerLauncher for ProcessLauncher {
             }
             _ => {}
         }
-        let server = ObservedServer { folder, last: None };
-        observed.insert(identity.clone(), server);
+        let observation = Observation { folder, last: None };
+        observed.insert(identity.clone(), observation);
         Ok(())
     }
 
@@ -605,7 +586,7 @@ impl ServerLauncher for ProcessLauncher {
             return Ok(SuggestedSandbox::default());
         };
         let suggested = match observed.last {
-            Some((command, lease)) => command.suggested_sandbox(&observed.folder, &lease.targets()),
+            Some((server, lease)) => server.suggested_sandbox(&observed.folder, &lease.targets()),
             None => Ok(SuggestedSandbox::default()),
         };
         fs::remove_dir_all(&observed.folder).ok();
