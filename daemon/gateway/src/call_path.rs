@@ -226,7 +226,7 @@ impl<'a> CallPath<'a> {
     /// a slot.
     async fn queue(
         &mut self,
-        slot: &Slot,
+        slot: &Arc<Slot>,
         tool: &Arc<Tool>,
     ) -> Result<(CallInFlight, Map<String, Value>), Fault> {
         let early = if self.arguments.are_long() {

@@ -85,7 +85,7 @@
 //! goes to the call with that token (`in_flight`, `progress_meter`), the last notification always before the answer.
 //! Logs go to the server's file, and `list_changed` to `mux_caller`'s `ListChangeNotifier`, but only if the clients'
 //! lists are outdated. `subscriptions_listen` is the open request that makes a modern server send notifications.
-//! `url_elicitation` remembers URLs that users were asked to open, and `last_heard` is the time of the last message.
+//! `url_elicitation` remembers URLs that users were asked to open.
 //!
 //! `client_request_handler` is the client side of the protocol towards a server. A question (elicitation, sampling,
 //! roots) names no call. `server_requests` forwards it to the only connection that has calls in flight on that session,
@@ -116,13 +116,12 @@
 //!
 //! `http` is streamable HTTP (`streamable_http`) and HTTP+SSE of 2024-11-05 (`sse_transport`). `http_exchange` makes
 //! every HTTP request to a server: with the entry's headers and a token, to one origin, once. A request is sent a
-//! second time only after a 401 or 403, with another token. `token_provider` and `account_token_provider` supply the
-//! token, `response_body` limits a server's responses, `long_messages` parses long messages ahead of rmcp,
-//! `sse_backoff` delays the retry of a dropped event stream.
+//! second time only after a 401 or 403, with another token. `token_provider` supplies the token,
+//! `response_body` limits a server's responses, `kept_messages` passes messages around rmcp, `sse_backoff` delays the retry of a dropped event stream.
 //!
 //! `server_launcher` starts servers that are configured as a command: in muxd, `process_launcher`. A program that
 //! embeds the daemon may run servers itself. `in_process` is a source in this process. `raw_message` keeps answers as
-//! JSON, so nothing without a type in rmcp is lost over stdio. `parse_message` checks the weight of messages and parses
+//! JSON, so nothing without a type in rmcp is lost over stdio. `reader` checks the weight of messages and parses
 //! them, long ones on a blocking thread. `link_ending` keeps the first cause of the end, and `link_error` names the
 //! outcome of a message: not sent or session gone (both go to the next session, once), sign-in required, declined, or
 //! lost (`unknown_outcome`).

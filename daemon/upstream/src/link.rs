@@ -31,14 +31,6 @@ use tokio::{
     time::timeout,
 };
 
-pub(crate) use self::{
-    http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
-    link_error::{AuthChallenge, LinkError},
-    lost_session_words::names_lost_session,
-    process::{LastLines, StrayOutput},
-    reader::{Repair, Repairs},
-    server_log::{ActiveRuns, LogStamp, ServerLog},
-};
 use self::{
     http::{HttpExchange, SseTransport, StreamableHttpTransport, streamable_transport},
     in_process::InProcessTransport,
@@ -54,6 +46,14 @@ pub use self::{
         ServerIdentity, ServerLauncher,
     },
 };
+pub(crate) use self::{
+    link_error::{AuthChallenge, LinkError},
+    lost_session_words::names_lost_session,
+    process::{LastLines, StrayOutput},
+    reader::{Repair, Repairs},
+    server_log::{ActiveRuns, LogStamp, ServerLog},
+};
+use mux_auth::Account;
 use mux_keeper::{KeptChild, StderrPipe, StdinPipe, StdoutPipe};
 use mux_process::blocking_pool;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
@@ -199,13 +199,13 @@ impl ServerLink {
     pub(crate) fn prepare_remote(
         remote: &RemoteServer,
         transport: RemoteTransport,
-        authorization: Arc<dyn TokenProvider>,
+        account: Option<Arc<Account>>,
         log: (PathBuf, LogStamp),
     ) -> Result<Self, OpenError> {
         let ending = LinkEnding::default();
         let repairs = Arc::new(Repairs::logged_to(log));
         let reader = MessageReader::new(Arc::clone(&repairs));
-        let exchange = HttpExchange::new(remote, authorization, ending.clone(), reader)?;
+        let exchange = HttpExchange::new(remote, account, ending.clone(), reader)?;
         let transport = match transport {
             RemoteTransport::StreamableHttp => {
                 LinkTransport::Streamable(streamable_transport(exchange, remote.url.expose()))

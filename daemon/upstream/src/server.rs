@@ -24,7 +24,7 @@ use std::{
 use futures::future::join_all;
 use mux_process::blocking_pool;
 use mux_wire::Fault;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 pub use self::{
@@ -101,8 +101,9 @@ impl Server {
             )
         });
         let slots = ServerSlots {
-            client_states: before
-                .map_or_else(HashMap::new, |before| before.slots().client_states.clone()),
+            client_states: before.map_or_else(HashMap::new, |before| {
+                before.slots.lock().client_states.clone()
+            }),
             ..ServerSlots::default()
         };
         Arc::new_cyclic(|me| Self {
@@ -168,7 +169,7 @@ impl Server {
 
     /// True if any session is open.
     pub fn is_open(&self) -> bool {
-        let slots = self.slots();
+        let slots = self.slots.lock();
         let mut all = slots.by_key.values();
         all.any(|slot| slot.open_session().is_some())
     }
@@ -176,7 +177,7 @@ impl Server {
     /// The caller's session, if it is open now.
     pub fn open_session(&self, caller: &CallerIdentity) -> Option<HeldSession> {
         let key = self.server_shared.as_ref()?.sharing.key(caller).ok()?;
-        let slot = Arc::clone(self.slots().by_key.get(&key)?);
+        let slot = Arc::clone(self.slots.lock().by_key.get(&key)?);
         // Marked before the check: from here on the session will not be handed over.
         slot.mark_used_by(caller);
         let session = slot.open_session()?;
@@ -245,7 +246,7 @@ impl Server {
     fn slot(&self, caller: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
         let server_shared = self.require_shared()?;
         let key = self.session_key_of(caller)?;
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         if slots.retired {
             return Err(server_retired_fault(&self.name));
         }
@@ -342,7 +343,7 @@ impl Server {
     /// Records that a list of the server is unavailable.
     pub fn announce_list_unavailable(&self, caller: &CallerIdentity, kind: ListKind) {
         let key = self.session_key_of(caller).ok();
-        let slot = key.and_then(|key| self.slots().by_key.get(&key).cloned());
+        let slot = key.and_then(|key| self.slots.lock().by_key.get(&key).cloned());
         if let Some(slot) = slot {
             slot.slot_shared.announce_list(kind, None);
         }
@@ -351,7 +352,7 @@ impl Server {
     /// Ends a connection's subscription to a resource.
     pub async fn unfollow(&self, uri: &str, connection: u64) {
         let client_states: Vec<SlotClientState> =
-            self.slots().client_states.values().cloned().collect();
+            self.slots.lock().client_states.values().cloned().collect();
         let slots = self.all_slots();
         let follows =
             |slot: &&Arc<Slot>| slot.slot_shared.subscribers.has_subscriber(uri, connection);
@@ -370,7 +371,7 @@ impl Server {
     /// Drops the subscriptions and the own slot of a connection that has ended.
     pub(crate) fn forget(&self, connection: u64) {
         self.retire_key(&SessionKey::Client(connection), "its client has gone");
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         let ServerSlots {
             by_key,
             client_states,
@@ -397,7 +398,7 @@ impl Server {
 
     /// Ends a key's slot and its session now.
     fn retire_key(&self, key: &SessionKey, why: &'static str) {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         slots.client_states.remove(key);
         if let Some(slot) = slots.by_key.remove(key) {
             slot.retire(why, true);
@@ -425,17 +426,13 @@ impl Server {
     }
 
     fn take_all_slots(&self) -> Vec<Arc<Slot>> {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         slots.retired = true;
         slots.by_key.drain().map(|(_, slot)| slot).collect()
     }
 
     fn all_slots(&self) -> Vec<Arc<Slot>> {
-        self.slots().by_key.values().cloned().collect()
-    }
-
-    fn slots(&self) -> MutexGuard<'_, ServerSlots> {
-        self.slots.lock()
+        self.slots.lock().by_key.values().cloned().collect()
     }
 }
 
@@ -447,7 +444,7 @@ impl RootsObserver for Server {
             return;
         };
         // While the lock is held, no caller gets a slot by the old rule while the session moves.
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         server_shared.sharing.record_asks_for_roots();
         let Some(workspace) = workspace.filter(|_| server_shared.sharing.is_detected()) else {
             return;
@@ -469,10 +466,8 @@ impl RootsObserver for Server {
                     .subscribers
                     .split_off_other_workspaces(&workspace)
                 {
-                    let key = other
-                        .workspace
-                        .clone()
-                        .map_or(SessionKey::User, SessionKey::Workspace);
+                    let workspace = other.workspace().map(Path::to_owned);
+                    let key = workspace.map_or(SessionKey::User, SessionKey::Workspace);
                     let their_state = slots.client_states.entry(key).or_default();
                     their_state.subscribers.add_moved_subscriber(&other);
                 }

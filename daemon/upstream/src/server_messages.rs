@@ -2,7 +2,6 @@
 
 mod client_request_handler;
 mod intercepting_transport;
-mod last_heard;
 mod notification_router;
 mod question_text;
 mod server_requests;

@@ -10,7 +10,6 @@ mod slot_shared;
 
 pub use self::session_key::CallerIdentity;
 pub(crate) use self::{
-    resource_subscribers::SubscriberAdded,
     session_key::SessionKey,
     session_scope::{RootsObserver, SessionScope},
     session_sharing::SessionSharing,

@@ -143,7 +143,7 @@ impl Upstreams {
 
     /// The local description files of sources, each with its server.
     pub fn description_files(&self) -> Vec<(PathBuf, Arc<Server>)> {
-        let servers = self.read_servers();
+        let servers = self.servers.read();
         let files = servers.values().filter_map(|server| {
             let ServerEndpoint::Source(source) = &server.definition().as_ref().ok()?.link else {
                 return None;
@@ -162,14 +162,14 @@ impl Upstreams {
 
     /// Handles the end of a connection: drops its resource subscriptions and its own sessions.
     pub fn connection_over(&self, connection: u64) {
-        for server in self.read_servers().values() {
+        for server in self.servers.read().values() {
             server.forget(connection);
         }
     }
 
     /// Handles the end of a run: drops its own sessions.
     pub fn end_run(&self, run: &str) {
-        for server in self.read_servers().values() {
+        for server in self.servers.read().values() {
             server.run_ended(run);
         }
     }
@@ -205,12 +205,12 @@ impl Upstreams {
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
-        self.read_servers().values().cloned().collect()
+        self.servers.read().values().cloned().collect()
     }
 
     /// The servers that are visible in the scope, by name.
     pub fn visible_servers(&self, scope: &Scope) -> Vec<Arc<Server>> {
-        let servers = self.read_servers();
+        let servers = self.servers.read();
         let mut visible: Vec<_> = servers.values().filter(|s| is_visible(s, scope)).collect();
         visible.sort_by(|a, b| a.name().cmp(b.name()));
         visible.into_iter().cloned().collect()
@@ -224,7 +224,7 @@ impl Upstreams {
     /// Finds a server that is visible in the scope. Any other counts as missing.
     pub fn find_visible(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
         {
-            let servers = self.read_servers();
+            let servers = self.servers.read();
             let of_project = || {
                 let root = Some(Arc::clone(&scope.project()?.root));
                 servers.get(&mux_settings::key(name, root.as_deref()))
@@ -264,10 +264,6 @@ impl Upstreams {
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *self.servers.write());
         join_all(servers.values().map(|server| server.close())).await;
-    }
-
-    fn read_servers(&self) -> parking_lot::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
-        self.servers.read()
     }
 }
 

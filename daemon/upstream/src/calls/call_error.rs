@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::link::AuthChallenge;
+use mux_sources::CallFailure;
 
 /// The reason a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -58,6 +59,19 @@ impl From<serde_json::Error> for CallError {
     /// The server's answer does not have the expected shape.
     fn from(error: serde_json::Error) -> Self {
         Self::Protocol(error.to_string())
+    }
+}
+
+impl From<CallFailure> for CallError {
+    fn from(failure: CallFailure) -> Self {
+        match failure {
+            CallFailure::Unknown(_) | CallFailure::Unfit(_) => Self::Unfit(failure.to_string()),
+            CallFailure::Credential { why, fix } => Self::Credential { why, fix },
+            CallFailure::Forbidden { why, fix } => Self::Forbidden { why, fix },
+            CallFailure::TooMuch(text) => Self::TooMuch(text),
+            CallFailure::Declined(text) => Self::Declined(text),
+            CallFailure::Lost(text) => Self::Unknown(text),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use mux_sandbox::{QueueKey, fair_queue::FairQueue};
 use tokio::sync::oneshot;
@@ -49,7 +49,7 @@ impl CallLimiter {
     /// Waits for a permit. Cancel-safe: a permit that was sent but not received goes to the next waiter.
     pub(crate) async fn acquire_permit(self: &Arc<Self>, turn: &QueueKey) -> CallPermit {
         let receiver = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
                 return CallPermit(Some(Arc::clone(self)));
@@ -68,7 +68,7 @@ impl CallLimiter {
     /// Passes the permit to the next waiter.
     fn return_permit(self: Arc<Self>) {
         loop {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             let Some(sender) = state.queue.pop(|_| true) else {
                 state.free += 1;
                 return;
@@ -80,10 +80,6 @@ impl CallLimiter {
                 Err(mut permit) => permit.0 = None,
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, CallLimiterState> {
-        self.0.lock()
     }
 }
 

@@ -24,21 +24,28 @@ impl CancelOnDrop {
     pub(crate) fn disarm(mut self) {
         self.id = None;
     }
+
+    /// Cancels the request now. The cancellation has been sent when this returns.
+    pub(crate) async fn cancel(mut self) {
+        if let Some(id) = self.id.take() {
+            send_cancellation(self.peer.clone(), id).await;
+        }
+    }
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let peer = self.peer.clone();
-        tokio::spawn(async move {
-            let reason = Some("the caller no longer waits".to_owned());
-            let params = CancelledNotificationParam::new(Some(id), reason);
-            if let Err(error) = peer
-                .send_notification(CancelledNotification::new(params).into())
-                .await
-            {
-                debug!(%error, "a cancellation was not sent");
-            }
-        });
+        if let Some(id) = self.id.take() {
+            tokio::spawn(send_cancellation(self.peer.clone(), id));
+        }
+    }
+}
+
+async fn send_cancellation(peer: Peer<RoleClient>, id: RequestId) {
+    let reason = Some("the caller no longer waits".to_owned());
+    let params = CancelledNotificationParam::new(Some(id), reason);
+    let cancel = CancelledNotification::new(params);
+    if let Err(error) = peer.send_notification(cancel.into()).await {
+        debug!(%error, "a cancellation was not sent");
     }
 }

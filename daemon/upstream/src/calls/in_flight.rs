@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
@@ -115,7 +115,7 @@ impl InFlight {
     ) -> InFlightRequest {
         let clock = Arc::<PausableClock>::default();
         let meter = Arc::<ProgressMeter>::default();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
         let began = Instant::now();
@@ -150,7 +150,7 @@ impl InFlight {
         id: RequestId,
         token: ProgressToken,
     ) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // The caller may be gone already.
         if let Some(entry) = state.requests.get_mut(&number) {
             entry.sent_as = Some((id.clone(), token.clone()));
@@ -161,7 +161,7 @@ impl InFlight {
 
     /// Returns false if the caller is gone: the request must not be sent.
     pub(crate) fn begin_sending(&self, InFlightId(number): InFlightId) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let entry = state.requests.get_mut(&number);
         entry.is_some_and(|entry| {
             entry.sending = SendState::Begun;
@@ -170,21 +170,21 @@ impl InFlight {
     }
 
     pub(crate) fn record_send_failure(&self, InFlightId(number): InFlightId, error: LinkError) {
-        if let Some(entry) = self.state().requests.get_mut(&number) {
+        if let Some(entry) = self.state.lock().requests.get_mut(&number) {
             entry.sending = SendState::Failed(error);
         }
     }
 
     /// The answer has arrived: later messages of the server do not concern this request.
     pub(crate) fn finish_answered(&self, id: &RequestId) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(number) = state.ids.get(id).copied() {
             state.end_request(number);
         }
     }
 
     pub(crate) fn progress(&self, notification: &ProgressNotificationParam) {
-        let state = self.state();
+        let state = self.state.lock();
         let number = state.tokens.get(&notification.progress_token);
         match number.and_then(|number| state.requests.get(number)) {
             Some(entry) => {
@@ -199,7 +199,7 @@ impl InFlight {
 
     /// True if a caller has a request in flight.
     pub(crate) fn has_calls(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.requests.values().any(|entry| entry.caller.is_some())
     }
 
@@ -210,7 +210,7 @@ impl InFlight {
 
     /// `None` if no connection has requests in flight, if several have, or if the caller cannot answer questions.
     pub(crate) fn calling_client(&self) -> Option<CallingClient> {
-        let state = self.state();
+        let state = self.state.lock();
         let all = || {
             let entries = state.requests.values();
             entries.filter_map(|entry| Some((entry, entry.caller.as_ref()?)))
@@ -231,17 +231,13 @@ impl InFlight {
             finished: all().map(|(entry, _)| entry.finished.clone()).collect(),
         })
     }
-
-    fn state(&self) -> MutexGuard<'_, InFlightState> {
-        self.state.lock()
-    }
 }
 
 impl ActiveRuns for InFlight {
     /// The runs that have requests in flight, or had some a moment ago: a server's output during a call may be read
     /// after its answer.
     fn active_runs(&self) -> Vec<String> {
-        let state = self.state();
+        let state = self.state.lock();
         let requests = state.requests.values();
         let current = requests.filter_map(|entry| run_of(entry.caller.as_deref()?));
         let ended = state.ended.iter();
@@ -314,7 +310,7 @@ impl InFlightRequest {
     /// The time since which the server's output is only about this caller's requests. `None` if the output may be about
     /// others'.
     pub(crate) fn own_output_since(&self) -> Option<Instant> {
-        (!self.all.state().has_several_callers).then_some(self.began)
+        (!self.all.state.lock().has_several_callers).then_some(self.began)
     }
 
     pub(crate) fn in_flight_id(&self) -> InFlightId {
@@ -323,7 +319,7 @@ impl InFlightRequest {
 
     /// Gives up the request and returns how far its sending was. If sending has not begun, it never will.
     pub(crate) fn abandon(&self) -> SendState {
-        let mut state = self.all.state();
+        let mut state = self.all.state.lock();
         let sending = match state.requests.get(&self.number) {
             Some(entry) => entry.sending.clone(),
             // The answer has already arrived.
@@ -336,7 +332,7 @@ impl InFlightRequest {
 
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        self.all.state().end_request(self.number);
+        self.all.state.lock().end_request(self.number);
     }
 }
 
@@ -423,11 +419,11 @@ mod tests {
         all.register_sent(mark, id.clone(), token.clone());
         all.progress(&notification);
         assert_eq!(all.stray_progress_count(), 2);
-        assert!(all.state().tokens.is_empty());
+        assert!(all.state.lock().tokens.is_empty());
         let answered = all.begin_request(Some(&caller(Some(1))), None);
         all.register_sent(answered.in_flight_id(), id.clone(), token);
         all.finish_answered(&id);
-        assert!(all.calling_client().is_none() && all.state().ids.is_empty());
+        assert!(all.calling_client().is_none() && all.state.lock().ids.is_empty());
     }
 
     #[test]

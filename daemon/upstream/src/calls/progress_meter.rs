@@ -4,7 +4,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::ProgressNotificationParam;
 use tokio::{sync::Notify, time::sleep};
 
@@ -37,7 +37,7 @@ impl ProgressMeter {
     pub(crate) fn record_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let truncate =
             |text: &str| text[..text.floor_char_boundary(MAX_PROGRESS_MESSAGE_BYTES)].to_owned();
-        *self.latest() = Some(ProgressUpdate {
+        *self.latest.lock() = Some(ProgressUpdate {
             progress,
             total,
             message: message.map(truncate),
@@ -55,7 +55,7 @@ impl ProgressMeter {
 
     /// Takes the latest notification that has not been forwarded yet.
     pub(crate) fn take_latest(&self) -> Option<ProgressUpdate> {
-        self.latest().take()
+        self.latest.lock().take()
     }
 
     /// Forwards progress to `report` until the future is dropped.
@@ -74,10 +74,6 @@ impl ProgressMeter {
                 }
             }
         }
-    }
-
-    fn latest(&self) -> MutexGuard<'_, Option<ProgressUpdate>> {
-        self.latest.lock()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The link to a remote server: streamable HTTP, or HTTP+SSE of 2024-11-05, with the headers and the token of its entry.
 
-mod account_token_provider;
 #[cfg(test)]
 mod fuzz;
 mod http_exchange;
@@ -12,10 +11,6 @@ mod sse_transport;
 mod streamable_http;
 mod token_provider;
 
-pub(crate) use self::{
-    account_token_provider::AccountTokenProvider,
-    token_provider::{NoTokenProvider, TokenProvider},
-};
 pub(super) use self::{
     http_exchange::HttpExchange,
     sse_transport::SseTransport,

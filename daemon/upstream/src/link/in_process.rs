@@ -12,17 +12,21 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
-    model::{ErrorCode, GetExtensions, JsonRpcMessage},
+    model::{
+        ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, GetMeta as _,
+        JsonObject, JsonRpcMessage, ListToolsRequest, ProgressNotification,
+        ProgressNotificationParam, RequestId, ServerNotification, ServerResult,
+        ToolListChangedNotification,
+    },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{link_error::LinkError, raw_message};
-use mux_sources::{CallFailure, CallLimits, CallProgress, Source};
+use mux_sources::{CallLimits, CallProgress, Source};
 
 /// The maximum number of answers that are not received yet.
 const MAX_QUEUED_ANSWERS: usize = 16;
@@ -43,18 +47,9 @@ pub(crate) struct InProcessTransport {
 struct SourceBridge {
     source: watch::Receiver<Arc<dyn Source>>,
     answer_sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
-    /// The calls in flight, by the JSON text of their ids.
-    in_flight: Mutex<HashMap<String, CancellationToken>>,
+    /// The calls in flight.
+    in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
     closed: CancellationToken,
-}
-
-/// A message from the client side.
-#[derive(Deserialize)]
-struct OutgoingMessage {
-    id: Option<Value>,
-    method: Option<String>,
-    #[serde(default)]
-    params: Map<String, Value>,
 }
 
 impl InProcessTransport {
@@ -83,16 +78,7 @@ impl Transport<RoleClient> for InProcessTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
         let bridge = Arc::clone(&self.bridge);
-        let limits = match &item {
-            JsonRpcMessage::Request(sent) => sent.request.extensions().get::<CallLimits>().cloned(),
-            _ => None,
-        };
-        async move {
-            let item = serde_json::to_value(item);
-            let message = item.and_then(OutgoingMessage::deserialize);
-            let message = message.map_err(|error| LinkError::Unreached(error.to_string()))?;
-            bridge.handle_message(message, limits).await
-        }
+        async move { bridge.handle_message(item).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -101,8 +87,9 @@ impl Transport<RoleClient> for InProcessTransport {
             answer = self.answers.recv() => answer,
             // If the sender is gone, the source no longer changes.
             Ok(()) = self.source.changed() => {
-                let notification = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-                serde_json::from_value(notification).ok()
+                let changed = ToolListChangedNotification::default();
+                let changed = ServerNotification::ToolListChangedNotification(changed);
+                Some(JsonRpcMessage::notification(changed))
             }
         }
     }
@@ -114,38 +101,37 @@ impl Transport<RoleClient> for InProcessTransport {
 }
 
 impl SourceBridge {
-    async fn handle_message(
-        &self,
-        message: OutgoingMessage,
-        limits: Option<CallLimits>,
-    ) -> Result<(), LinkError> {
-        match (message.id, message.method.as_deref()) {
-            (Some(id), Some(method)) => {
-                let answer = self
-                    .answer_request(&id, method, message.params, limits)
-                    .await?;
-                self.send_answer(&id, answer).await
+    async fn handle_message(&self, message: TxJsonRpcMessage<RoleClient>) -> Result<(), LinkError> {
+        match message {
+            JsonRpcMessage::Request(sent) => {
+                let answer = match self.answer_request(&sent.id, sent.request).await? {
+                    Ok(result) => JsonRpcMessage::response(result, sent.id),
+                    Err(error) => JsonRpcMessage::error(error, Some(sent.id)),
+                };
+                let answered = self.answer_sender.send(answer).await;
+                answered.map_err(|_| LinkError::Lost("the session has ended".into()))
             }
-            (None, Some("notifications/cancelled")) => {
-                if let Some(id) = message.params.get("requestId") {
-                    self.cancel_call(id);
+            JsonRpcMessage::Notification(sent) => {
+                if let ClientNotification::CancelledNotification(cancelled) = sent.notification
+                    && let Some(id) = cancelled.params.request_id
+                    && let Some(call) = self.in_flight.lock().get(&id)
+                {
+                    call.cancel();
                 }
                 Ok(())
             }
-            _ => Ok(()),
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Ok(()),
         }
     }
 
-    /// Returns a result or a JSON-RPC error.
     async fn answer_request(
         &self,
-        id: &Value,
-        method: &str,
-        mut params: Map<String, Value>,
-        limits: Option<CallLimits>,
-    ) -> Result<Result<Value, Value>, LinkError> {
-        Ok(match method {
-            "initialize" => {
+        id: &RequestId,
+        request: ClientRequest,
+    ) -> Result<Result<ServerResult, ErrorData>, LinkError> {
+        let progress = self.progress_reporter(&request);
+        let result = match request {
+            ClientRequest::InitializeRequest(_) => {
                 let (name, version) = self.current_source().identity();
                 Ok(json!({
                     "protocolVersion": SOURCE_PROTOCOL_VERSION,
@@ -153,99 +139,62 @@ impl SourceBridge {
                     "serverInfo": { "name": name, "version": version },
                 }))
             }
-            "ping" => Ok(json!({})),
-            "tools/list" => self.list_source_tools(&params).await,
-            "tools/call" => {
-                let tool = match params.remove("name") {
-                    Some(Value::String(name)) => name,
-                    _ => String::new(),
-                };
-                let arguments = match params.remove("arguments") {
-                    Some(Value::Object(arguments)) => arguments,
-                    _ => Map::new(),
-                };
-                let progress = self.progress_reporter(&params, limits);
-                return self.call_source(id, tool, arguments, progress).await;
+            ClientRequest::PingRequest(_) => Ok(json!({})),
+            ClientRequest::ListToolsRequest(request) => self.list_source_tools(request).await,
+            ClientRequest::CallToolRequest(request) => {
+                let tool = request.params.name.into_owned();
+                let arguments = request.params.arguments.unwrap_or_default();
+                Ok(self.call_source(id, tool, arguments, progress).await?)
             }
-            method => Err(json_rpc_error(
+            other => Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
-                &format!("a source has no {method}"),
+                format!("a source has no {}", other.method()),
+                None,
             )),
-        })
+        };
+        Ok(result.map(raw_message::raw_result))
     }
 
     /// Lists a page of the tools on a blocking thread, because unpacking it takes time. The cursor is the number of the
     /// page. If the source is replaced between two pages, the client side is told to list its tools again.
-    async fn list_source_tools(&self, params: &Map<String, Value>) -> Result<Value, Value> {
-        let page = match params.get("cursor") {
-            None => Ok(0),
-            Some(cursor) => cursor.as_str().unwrap_or_default().parse::<usize>(),
-        };
-        let page = page.map_err(|_| {
-            json_rpc_error(
-                ErrorCode::INVALID_PARAMS,
-                "the cursor is not from this server",
-            )
-        })?;
+    async fn list_source_tools(&self, request: ListToolsRequest) -> Result<Value, ErrorData> {
+        let cursor = request.params.and_then(|params| params.cursor);
+        let page = cursor.map_or(Ok(0), |cursor| cursor.parse::<usize>());
+        let page = page
+            .map_err(|_| ErrorData::invalid_params("the cursor is not from this server", None))?;
         let source = self.current_source();
         let is_last = page.saturating_add(1) >= source.tool_page_count();
         let tools = tokio::task::spawn_blocking(move || source.tools(page)).await;
         let tools = tools.map_err(|_| {
             let message = "its functions could not be listed: see `mux logs`";
-            json_rpc_error(ErrorCode::INTERNAL_ERROR, message)
+            ErrorData::internal_error(message, None)
         })?;
-        let mut result = json_object([("tools", Value::Array(tools))]);
+        // `json!` would copy the tools.
+        let mut result = JsonObject::new();
+        result.insert("tools".into(), Value::Array(tools));
         if !is_last {
-            result["nextCursor"] = (page + 1).to_string().into();
+            result.insert("nextCursor".into(), (page + 1).to_string().into());
         }
-        Ok(result)
+        Ok(Value::Object(result))
     }
 
     async fn call_source(
         &self,
-        id: &Value,
+        id: &RequestId,
         tool: String,
-        arguments: Map<String, Value>,
+        arguments: JsonObject,
         progress: CallProgress,
-    ) -> Result<Result<Value, Value>, LinkError> {
+    ) -> Result<Value, LinkError> {
         let cancelled = self.closed.child_token();
-        let key = id.to_string();
-        self.in_flight().insert(key.clone(), cancelled.clone());
+        self.in_flight.lock().insert(id.clone(), cancelled.clone());
         let call = self.current_source().call(tool, arguments, progress);
         let outcome = cancelled.run_until_cancelled(call).await;
-        self.in_flight().remove(&key);
+        self.in_flight.lock().remove(id);
         match outcome {
-            Some(Ok(result)) => Ok(Ok(result)),
-            Some(Err(failure @ (CallFailure::Unknown(_) | CallFailure::Unfit(_)))) => {
-                Err(LinkError::Unfit(failure.to_string()))
-            }
-            Some(Err(CallFailure::Credential { why, fix })) => {
-                Err(LinkError::Credential { why, fix })
-            }
-            Some(Err(CallFailure::Forbidden { why, fix })) => {
-                Err(LinkError::Forbidden { why, fix })
-            }
-            Some(Err(CallFailure::TooMuch(text))) => Err(LinkError::TooMuch(text)),
-            Some(Err(CallFailure::Declined(text))) => Err(LinkError::Declined { status: 0, text }),
-            Some(Err(CallFailure::Lost(text))) => Err(LinkError::Lost(text)),
+            Some(Ok(result)) => Ok(result),
+            Some(Err(failure)) => Err(LinkError::Source(failure)),
             None => Err(LinkError::Lost("the call was cancelled".into())),
         }
-    }
-
-    async fn send_answer(&self, id: &Value, answer: Result<Value, Value>) -> Result<(), LinkError> {
-        let (member, body) = match answer {
-            Ok(result) => ("result", result),
-            Err(error) => ("error", error),
-        };
-        let message = json_object([
-            ("jsonrpc", "2.0".into()),
-            ("id", id.clone()),
-            (member, body),
-        ]);
-        let message = raw_message::parse_value(message)
-            .map_err(|error| LinkError::Lost(error.to_string()))?;
-        let sent = self.answer_sender.send(message).await;
-        sent.map_err(|_| LinkError::Lost("the session has ended".into()))
     }
 
     /// The source with the current description.
@@ -254,50 +203,20 @@ impl SourceBridge {
     }
 
     /// Sends the call's progress to the same channel as its answer.
-    fn progress_reporter(
-        &self,
-        params: &Map<String, Value>,
-        limits: Option<CallLimits>,
-    ) -> CallProgress {
-        let Some(limits) = limits else {
+    fn progress_reporter(&self, request: &ClientRequest) -> CallProgress {
+        let Some(limits) = request.extensions().get::<CallLimits>().cloned() else {
             return CallProgress::to_nobody(DEFAULT_REQUEST_TIMEOUT);
         };
-        let token = params
-            .get("_meta")
-            .and_then(|meta| meta.get("progressToken"));
-        let token = token.cloned();
+        let token = request.get_meta().get_progress_token();
         let answer_sender = self.answer_sender.clone();
         CallProgress::new(limits, move |done, total, message| {
-            let Some(token) = &token else { return };
-            let params = json!({
-                "progressToken": token, "progress": done, "total": total, "message": message,
-            });
-            let notification =
-                json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
+            let Some(token) = token.clone() else { return };
+            let mut params = ProgressNotificationParam::new(token, done).with_message(message);
+            params.total = total;
+            let progress = ProgressNotification::new(params);
+            let progress = ServerNotification::ProgressNotification(progress);
             // A receiver that cannot keep up loses progress.
-            if let Ok(notification) = serde_json::from_value(notification) {
-                drop(answer_sender.try_send(notification));
-            }
+            drop(answer_sender.try_send(JsonRpcMessage::notification(progress)));
         })
     }
-
-    fn cancel_call(&self, id: &Value) {
-        if let Some(call) = self.in_flight().get(&id.to_string()) {
-            call.cancel();
-        }
-    }
-
-    fn in_flight(&self) -> parking_lot::MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.in_flight.lock()
-    }
-}
-
-/// Builds an object from values that it moves; `json!` would copy them.
-fn json_object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let owned = members.map(|(name, value)| (name.to_owned(), value));
-    Value::Object(owned.into_iter().collect())
-}
-
-fn json_rpc_error(code: ErrorCode, message: &str) -> Value {
-    json!({ "code": code.0, "message": message })
 }

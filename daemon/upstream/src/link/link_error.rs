@@ -13,6 +13,8 @@ use rmcp::{
     },
 };
 
+use mux_sources::CallFailure;
+
 /// The reason a message did not get its answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LinkError {
@@ -25,15 +27,9 @@ pub enum LinkError {
     /// Refused: the user has to sign in first.
     #[error("{0}")]
     SignIn(AuthChallenge),
-    /// Not sent: a credential is missing or unusable.
-    #[error("{why}")]
-    Credential { why: String, fix: String },
-    /// Not sent: the target is an address that the user has not allowed.
-    #[error("{why}")]
-    Forbidden { why: String, fix: String },
-    /// Not sent: the arguments do not form a request.
+    /// The failure of a source.
     #[error("{0}")]
-    Unfit(String),
+    Source(CallFailure),
     /// Refused for another reason.
     #[error("{text}")]
     Declined { status: u16, text: String },

@@ -7,7 +7,6 @@ mod request_ids;
 mod stderr;
 mod stdio_transport;
 mod stray_output;
-mod write_order;
 
 pub use self::{process_launcher::ProcessLauncher, stderr::without_output};
 pub(crate) use self::{stderr::LastLines, stray_output::StrayOutput};

@@ -8,7 +8,7 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -31,20 +31,13 @@ pub(crate) struct ListCaches {
 #[derive(Debug, Default)]
 pub(crate) struct FetchedList {
     pub(crate) items: ListedItems,
-    pub(crate) ttl: Option<Duration>,
+    pub(crate) expiry: ListExpiry,
     /// Warnings for the user about the list's texts.
     pub(crate) warnings: Vec<String>,
 }
 
-#[derive(Debug)]
-struct CachedList {
-    items: ListedItems,
-    expiry: ListExpiry,
-    warnings: Vec<String>,
-}
-
 /// All waiters for a list share its outcome, so none of them repeats a request that has just failed.
-type SharedFetch = Shared<BoxFuture<'static, Result<Arc<CachedList>, CallError>>>;
+type SharedFetch = Shared<BoxFuture<'static, Result<Arc<FetchedList>, CallError>>>;
 
 /// One fetch of a list, which continues even if its waiters give up.
 #[derive(Clone, Debug)]
@@ -69,18 +62,18 @@ impl ListCache {
 
     /// How long the current fetch of the list has lasted.
     pub(crate) fn fetching_for(&self) -> Option<Duration> {
-        let current = self.lock();
+        let current = self.current.lock();
         let fetch = current.as_ref()?;
         let is_pending = fetch.outcome.peek().is_none();
         is_pending.then(|| fetch.started.elapsed())
     }
 
     fn forget(&self) {
-        *self.lock() = None;
+        *self.current.lock() = None;
     }
 
-    fn fetched(&self) -> Option<Result<Arc<CachedList>, CallError>> {
-        self.lock().as_ref()?.outcome.peek().cloned()
+    fn fetched(&self) -> Option<Result<Arc<FetchedList>, CallError>> {
+        self.current.lock().as_ref()?.outcome.peek().cloned()
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -98,7 +91,7 @@ impl ListCache {
         let outcome = self.current_fetch(fetch).outcome;
         let listed = outcome.clone().await;
         if listed.is_err() {
-            let mut current = self.lock();
+            let mut current = self.current.lock();
             let is_same = |fetch: &ListFetch| fetch.outcome.ptr_eq(&outcome);
             if current.as_ref().is_some_and(is_same) {
                 *current = None;
@@ -111,7 +104,7 @@ impl ListCache {
         &self,
         fetch: impl FnOnce() -> BoxFuture<'static, Result<FetchedList, CallError>>,
     ) -> ListFetch {
-        let mut current = self.lock();
+        let mut current = self.current.lock();
         if let Some(known) = &*current {
             let is_over = match known.outcome.peek() {
                 Some(Ok(list)) => list.expiry.claim_expired(),
@@ -125,22 +118,16 @@ impl ListCache {
         let fetching = tokio::spawn(fetch());
         let outcome = async move {
             // A task that has panicked has logged why.
-            let fetched = fetching.await.unwrap_or(Err(CallError::NotSent))?;
-            Ok(Arc::new(CachedList {
-                items: fetched.items,
-                expiry: ListExpiry::new(fetched.ttl),
-                warnings: fetched.warnings,
-            }))
+            fetching
+                .await
+                .unwrap_or(Err(CallError::NotSent))
+                .map(Arc::new)
         };
         let started = ListFetch {
             outcome: outcome.boxed().shared(),
             started: Instant::now(),
         };
         current.insert(started).clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<ListFetch>> {
-        self.current.lock()
     }
 }
 

@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The shortest TTL that is honored.
 const MIN_LIST_TTL: Duration = Duration::from_secs(1);
 
 /// The expiry of one list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ListExpiry(Mutex<Option<Instant>>);
 
 impl ListExpiry {
@@ -21,22 +21,18 @@ impl ListExpiry {
     }
 
     pub(crate) fn renew(&self, ttl: Option<Duration>) {
-        *self.lock_deadline() = deadline_of(ttl);
+        *self.0.lock() = deadline_of(ttl);
     }
 
     /// Returns true if the list has expired. A caller that gets `true` must fetch the list, because others get `false`
     /// for a while.
     pub(crate) fn claim_expired(&self) -> bool {
-        let mut deadline = self.lock_deadline();
+        let mut deadline = self.0.lock();
         let expired = deadline.is_some_and(|deadline| deadline <= Instant::now());
         if expired {
             *deadline = Some(Instant::now() + MIN_LIST_TTL);
         }
         expired
-    }
-
-    fn lock_deadline(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock()
     }
 }
 

@@ -33,8 +33,6 @@ const SOURCE_LIMITS: ToolsListLimits = ToolsListLimits {
     tools: 50_000,
     bytes: 256 << 20,
 };
-/// JSON-RPC's code for an unknown method.
-const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(crate) struct ListedTools {
     pub(crate) tools: Vec<ToolDescription>,
@@ -180,7 +178,9 @@ async fn fetch_tools_pages(
         let mut page = match fetch_tools_page(peer, cursor).await {
             Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
             // A server without tools need not know the method.
-            Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
+            Err(ServiceError::McpError(e)) if e.code == ErrorCode::METHOD_NOT_FOUND => {
+                return Ok(listed);
+            }
             // The tools read so far are offered.
             Err(ServiceError::McpError(error)) if !listed.tools.is_empty() => {
                 let reason = excerpt(&error.message);

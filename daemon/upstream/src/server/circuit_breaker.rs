@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The backoff after the first failure.
@@ -73,7 +73,7 @@ impl CircuitBreaker {
     /// After [`BreakerDecision::Allowed`] the caller reports the outcome: `record_opened`, `record_failure` or
     /// `record_abandoned`.
     pub(super) fn try_enter(&self, now: Instant) -> BreakerDecision {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let retry_at = state.retry_at.filter(|retry_at| *retry_at > now);
         match (state.phase, retry_at) {
             (BreakerPhase::Closed | BreakerPhase::Proving, Some(until)) => {
@@ -92,7 +92,7 @@ impl CircuitBreaker {
     }
 
     pub(super) fn record_opened(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.retry_at = None;
         if state.phase == BreakerPhase::Trying {
             state.phase = BreakerPhase::Proving;
@@ -102,7 +102,7 @@ impl CircuitBreaker {
     /// Records a start that failed, or a session that ended soon after it. Returns the end of the backoff, and whether
     /// the breaker is open.
     pub(super) fn record_failure(&self, now: Instant, cause: &str) -> (Instant, bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let recent = |failure: &Instant| now.duration_since(*failure) < FAILURE_WINDOW;
         state.failures.retain(recent);
         state.failures.push_back(now);
@@ -122,7 +122,7 @@ impl CircuitBreaker {
     /// Records a start that timed out. The server may have been installing something and continues at the next try, so
     /// this neither opens the breaker nor lengthens the backoff. Returns when the next start is allowed.
     pub(super) fn record_slow_start(&self, now: Instant, cause: &str) -> Instant {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let retry_at = now + restart_backoff(1, random_fraction());
         state.retry_at = Some(retry_at);
         cause.clone_into(&mut state.cause);
@@ -135,7 +135,7 @@ impl CircuitBreaker {
     /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns when the
     /// next may start: now, or after a short backoff if there were [`FAILURE_THRESHOLD`] such sessions just before.
     pub(super) fn record_early_end(&self, now: Instant) -> Instant {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let mut early_ends = std::mem::take(&mut state.early_ends);
         early_ends.retain(|end| now.duration_since(*end) < STABLE_SESSION_AGE);
         let is_often = early_ends.len() >= FAILURE_THRESHOLD;
@@ -154,7 +154,7 @@ impl CircuitBreaker {
 
     /// The attempt was cancelled and has no outcome.
     pub(super) fn record_abandoned(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.phase == BreakerPhase::Trying {
             state.phase = BreakerPhase::Open;
         }
@@ -162,11 +162,7 @@ impl CircuitBreaker {
 
     /// Forgets all failures: a session was stable, or the user intervened.
     pub(super) fn reset(&self) {
-        *self.state() = BreakerState::default();
-    }
-
-    fn state(&self) -> MutexGuard<'_, BreakerState> {
-        self.0.lock()
+        *self.0.lock() = BreakerState::default();
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::{
     circuit_breaker::CircuitBreaker, secret_results::SecretResults, server_context::ServerContext,
@@ -116,7 +116,7 @@ impl ServerShared {
             let Some(server_shared) = server_shared.upgrade() else {
                 return;
             };
-            let mut facts = server_shared.lock_facts();
+            let mut facts = server_shared.facts.lock();
             // A session that opened meanwhile has newer tools.
             if facts.current_tools().is_none() {
                 facts.tools = tools;
@@ -128,7 +128,7 @@ impl ServerShared {
 
     pub(super) fn sandbox_state(&self) -> SandboxState {
         SandboxState {
-            layers: self.lock_facts().sandbox_layers.clone(),
+            layers: self.facts.lock().sandbox_layers.clone(),
             refused: self.context.launcher.refused_connections(&self.identity),
         }
     }
@@ -173,7 +173,7 @@ impl ServerShared {
     /// Records an opened session. Returns true if its tools differ from the known tools.
     pub(super) fn session_opened(&self, session: &Arc<Session>) -> bool {
         let tools = session.tools().key;
-        let mut facts = self.lock_facts();
+        let mut facts = self.facts.lock();
         let before = facts.current_tools().map(|tools| tools.key);
         let changed = before != Some(tools);
         *facts = LatestSessionFacts {
@@ -192,7 +192,7 @@ impl ServerShared {
 
     /// Records the end of a session, whose last list stays known.
     pub(super) fn session_over(&self, session: &Arc<Session>) {
-        let mut facts = self.lock_facts();
+        let mut facts = self.facts.lock();
         if facts
             .latest
             .as_ref()
@@ -204,7 +204,7 @@ impl ServerShared {
     }
 
     pub(super) fn facts(&self) -> LatestSessionFacts {
-        let facts = self.lock_facts();
+        let facts = self.facts.lock();
         LatestSessionFacts {
             tools: facts.current_tools(),
             ..facts.clone()
@@ -213,7 +213,7 @@ impl ServerShared {
 
     /// Warnings for the user about the lists of the latest session.
     pub(super) fn list_warnings(&self) -> Vec<String> {
-        let latest = self.lock_facts().latest.clone();
+        let latest = self.facts.lock().latest.clone();
         latest.map_or_else(Vec::new, |session| session.list_warnings())
     }
 
@@ -224,11 +224,11 @@ impl ServerShared {
     }
 
     pub(super) fn latest_session(&self) -> Option<Arc<Session>> {
-        self.lock_facts().latest.clone()
+        self.facts.lock().latest.clone()
     }
 
     pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {
-        self.lock_facts().current_tools()
+        self.facts.lock().current_tools()
     }
 
     /// True if the user has signed in at the server, or has to.
@@ -238,10 +238,6 @@ impl ServerShared {
         };
         let account = self.context.auth.account(remote);
         account.is_some_and(|account| account.login_status().is_some())
-    }
-
-    fn lock_facts(&self) -> MutexGuard<'_, LatestSessionFacts> {
-        self.facts.lock()
     }
 }
 

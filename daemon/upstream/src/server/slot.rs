@@ -19,7 +19,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use mux_sandbox::QueueKey;
 use mux_wire::Fault;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -58,7 +58,7 @@ pub struct Slot {
     pub(crate) scope: Arc<SessionScope>,
     event_sender: mpsc::UnboundedSender<SlotEvent>,
     /// The open session, for readers that need not ask the task.
-    open: Arc<ArcSwapOption<Session>>,
+    open: ArcSwapOption<Session>,
     /// Limits its calls.
     call_limiter: Arc<CallLimiter>,
     #[expect(
@@ -68,8 +68,8 @@ pub struct Slot {
     pub(crate) slot_shared: Arc<SlotShared>,
     /// Commands to the task that owns the subscriptions.
     subscription_commands: mpsc::UnboundedSender<SubscriptionCommand>,
-    status: Arc<Mutex<SlotStatus>>,
-    usage: Arc<SlotUsage>,
+    status: Mutex<SlotStatus>,
+    usage: SlotUsage,
 }
 
 /// The slot was retired, and there may be a new slot.
@@ -99,19 +99,19 @@ impl Slot {
             server_shared: Arc::clone(server_shared),
             scope,
             event_sender,
-            open: Arc::default(),
+            open: ArcSwapOption::empty(),
             call_limiter,
             slot_shared,
             subscription_commands,
-            status: Arc::default(),
-            usage: Arc::default(),
+            status: Mutex::default(),
+            usage: SlotUsage::default(),
         });
         slot.run(breaker, events, commands);
         slot
     }
 
     fn run(
-        &self,
+        self: &Arc<Self>,
         breaker: Arc<CircuitBreaker>,
         events: mpsc::UnboundedReceiver<SlotEvent>,
         commands: mpsc::UnboundedReceiver<SubscriptionCommand>,
@@ -126,16 +126,9 @@ impl Slot {
             current: None,
         };
         let owner = SlotOwner {
-            server_shared: Arc::clone(&self.server_shared),
+            slot: Arc::clone(self),
             pinged: matches!(definition.link, ServerEndpoint::Process(_)),
             definition,
-            scope: Arc::clone(&self.scope),
-            event_sender: self.event_sender.clone(),
-            open: Arc::clone(&self.open),
-            slot_shared: Arc::clone(&self.slot_shared),
-            subscription_commands: self.subscription_commands.clone(),
-            status: Arc::clone(&self.status),
-            usage: Arc::clone(&self.usage),
             breaker,
             phase: SlotPhase::Closed,
             keep_open: false,
@@ -194,9 +187,9 @@ impl Slot {
     }
 
     /// Waits for a permit to call the server. Waiting callers take turns.
-    pub async fn acquire_call(&self, turn: &QueueKey) -> CallInFlight {
+    pub async fn acquire_call(self: &Arc<Self>, turn: &QueueKey) -> CallInFlight {
         let permit = self.call_limiter.acquire_permit(turn).await;
-        CallInFlight::new(&self.server_shared, &self.usage, permit)
+        CallInFlight::new(self, permit)
     }
 
     /// All items of this kind that the session offers. Clients are notified if they know a different list.
@@ -269,7 +262,7 @@ impl Slot {
     pub(super) fn view(&self) -> SlotView {
         // Read before the status, because a session that ends is removed after its status is set.
         let session = self.open.load_full();
-        let status = self.lock_status().clone();
+        let status = self.status.lock().clone();
         let mut view = SlotView {
             of: self.scope.key().to_string(),
             state: status.state,
@@ -299,13 +292,13 @@ impl Slot {
     /// True if the slot has a session or is opening one.
     pub(super) fn is_up(&self) -> bool {
         matches!(
-            self.lock_status().state,
+            self.status.lock().state,
             UpstreamState::Ready | UpstreamState::Starting
         )
     }
 
     fn is_starting(&self) -> bool {
-        self.lock_status().state == UpstreamState::Starting
+        self.status.lock().state == UpstreamState::Starting
     }
 
     /// Replaces the session with a session that starts from now on. A restart alone would join a start that has begun.
@@ -320,7 +313,7 @@ impl Slot {
 
     pub(super) fn has_failed(&self) -> bool {
         matches!(
-            self.lock_status().state,
+            self.status.lock().state,
             UpstreamState::Failed | UpstreamState::BackingOff
         )
     }
@@ -330,10 +323,6 @@ impl Slot {
         let followed = self.slot_shared.subscribers.has_subscribers();
         let starting = self.is_starting();
         self.usage.idle_since().filter(|_| !followed && !starting)
-    }
-
-    fn lock_status(&self) -> MutexGuard<'_, SlotStatus> {
-        self.status.lock()
     }
 
     /// Takes no new callers. The session ends with its last call, or now.
@@ -364,19 +353,18 @@ impl Slot {
 
 /// A call in flight, with its permit.
 pub struct CallInFlight {
-    server_shared: Arc<ServerShared>,
-    usage: Arc<SlotUsage>,
+    slot: Arc<Slot>,
     permit: Arc<PermitSlot>,
 }
 
 impl CallInFlight {
-    fn new(server_shared: &Arc<ServerShared>, usage: &Arc<SlotUsage>, permit: CallPermit) -> Self {
+    fn new(slot: &Arc<Slot>, permit: CallPermit) -> Self {
+        let server_shared = &slot.server_shared;
         server_shared.in_flight.fetch_add(1, Ordering::Relaxed);
         server_shared.catalog_entry.record_call();
-        usage.begin_call();
+        slot.usage.begin_call();
         Self {
-            server_shared: Arc::clone(server_shared),
-            usage: Arc::clone(usage),
+            slot: Arc::clone(slot),
             permit: PermitSlot::new(permit),
         }
     }
@@ -389,7 +377,8 @@ impl CallInFlight {
 
 impl Drop for CallInFlight {
     fn drop(&mut self) {
-        self.server_shared.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.usage.end_call();
+        let server_shared = &self.slot.server_shared;
+        server_shared.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.slot.usage.end_call();
     }
 }

@@ -18,6 +18,7 @@ use rmcp::{
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::{
@@ -194,7 +195,7 @@ where
                 held
             } else {
                 let message = self.inner.receive().await?;
-                self.router.last_heard.record_heard();
+                *self.router.last_heard.lock() = Instant::now();
                 match self.intercept_message(message) {
                     Some(message) => message,
                     None => continue,

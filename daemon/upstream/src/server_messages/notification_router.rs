@@ -17,12 +17,12 @@ use parking_lot::Mutex;
 use rmcp::model::LoggingMessageNotificationParam;
 use rmcp::model::{ProgressNotificationParam, RequestId, SubscriptionFilter};
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
-
-use super::{
-    last_heard::LastHeard, unanswered_requests::UnansweredRequests,
-    url_elicitation::UrlElicitations,
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
 };
+
+use super::{unanswered_requests::UnansweredRequests, url_elicitation::UrlElicitations};
 use crate::{
     calls::InFlight,
     link::{LogStamp, ServerLog},
@@ -48,7 +48,7 @@ pub(crate) struct NotificationRouter {
     log: Mutex<ServerLog>,
     stamp: LogStamp,
     /// The time of the last message.
-    pub(crate) last_heard: LastHeard,
+    pub(crate) last_heard: Mutex<Instant>,
 }
 
 impl NotificationRouter {
@@ -70,7 +70,7 @@ impl NotificationRouter {
             acknowledged: watch::Sender::new(None),
             slot_shared: Arc::clone(slot_shared),
             log: Mutex::new(ServerLog::open(log)),
-            last_heard: LastHeard::default(),
+            last_heard: Mutex::new(Instant::now()),
         })
     }
 

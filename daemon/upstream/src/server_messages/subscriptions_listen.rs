@@ -12,8 +12,8 @@ use futures::future::{Either, pending, select};
 use rmcp::{
     RoleClient,
     model::{
-        CancelledNotification, CancelledNotificationParam, RequestId, ServerCapabilities,
-        SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+        ErrorCode, RequestId, ServerCapabilities, SubscriptionFilter, SubscriptionsListenRequest,
+        SubscriptionsListenRequestParams,
     },
     service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
 };
@@ -34,8 +34,6 @@ const LISTEN_ACK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The delay before the request is repeated after it ended on its own.
 const MIN_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_LISTEN_RETRY_DELAY: Duration = Duration::from_mins(1);
-/// JSON-RPC's code for an unknown method.
-const METHOD_NOT_FOUND: i32 = -32601;
 /// MCP's code for a resource that does not exist.
 const RESOURCE_NOT_FOUND: i32 = -32002;
 
@@ -140,8 +138,8 @@ impl SubscriptionListener {
         if self.has_subscriptions() {
             match self.start_listen().await {
                 Ok(request) => open = Some(request),
-                Err(ListenRefusal::Never) => {}
-                Err(ListenRefusal::Now(error)) => {
+                Err(error) if is_unsupported(&error) => {}
+                Err(error) => {
                     debug!(%error, "cannot open subscriptions/listen");
                     retry_at = Some(Instant::now() + delay);
                 }
@@ -169,7 +167,7 @@ impl SubscriptionListener {
                     }
                     if let Some(stop) = all.iter().position(|command| matches!(command, ListenCommand::Stop(_))) {
                         if let Some(open) = open.take() {
-                            self.cancel_listen(open).await;
+                            open.guard.cancel().await;
                         }
                         if let ListenCommand::Stop(done) = all.swap_remove(stop) {
                             // The caller may be gone.
@@ -196,8 +194,8 @@ impl SubscriptionListener {
                             self.router.treat_as_changed(&request.filter);
                             open = Some(request);
                         }
-                        Err(ListenRefusal::Never) => {}
-                        Err(ListenRefusal::Now(error)) => {
+                        Err(error) if is_unsupported(&error) => {}
+                        Err(error) => {
                             warn!(%error, "cannot reopen subscriptions/listen");
                             retry_at = Some(Instant::now() + delay);
                             delay = (delay * 2).min(MAX_LISTEN_RETRY_DELAY);
@@ -205,16 +203,6 @@ impl SubscriptionListener {
                     }
                 }
             }
-        }
-    }
-
-    async fn cancel_listen(&self, open: ActiveListenRequest) {
-        let id = open.handle.id.clone();
-        open.guard.disarm();
-        let params = CancelledNotificationParam::new(Some(id), None);
-        let cancel = CancelledNotification::new(params);
-        if let Err(error) = self.peer.send_notification(cancel.into()).await {
-            debug!(%error, "cannot cancel subscriptions/listen");
         }
     }
 
@@ -260,8 +248,7 @@ impl SubscriptionListener {
                 match self.start_listen().await {
                     // The previous request ends here, not earlier.
                     Ok(request) => *open = Some(request),
-                    Err(refusal) => {
-                        let error = refusal.into_call_error();
+                    Err(error) => {
                         for (uri, done) in waiting {
                             if !before.contains(&uri) {
                                 self.followed.remove(&uri);
@@ -293,53 +280,35 @@ impl SubscriptionListener {
         }
     }
 
-    async fn start_listen(&self) -> Result<ActiveListenRequest, ListenRefusal> {
+    async fn start_listen(&self) -> Result<ActiveListenRequest, CallError> {
         let params = SubscriptionsListenRequestParams::new(self.filter());
         let request = SubscriptionsListenRequest::new(params).into();
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
-        let mut handle = sent.map_err(|_| ListenRefusal::Now(CallError::NotSent))?;
+        let mut handle = sent.map_err(|_| CallError::NotSent)?;
         let guard = CancelOnDrop::new(&self.peer, &handle.id);
         let id: RequestId = handle.id.clone();
-        let outcome = {
+        let filter = {
             let acknowledged = pin!(self.router.wait_for_acknowledgment(&id));
             let refused = pin!(listen_refusal(&mut handle));
             match timeout(LISTEN_ACK_TIMEOUT, select(acknowledged, refused)).await {
-                Ok(Either::Left((filter, _))) => Ok(filter),
-                Ok(Either::Right((refusal, _))) => Err(refusal),
-                Err(_) => Err(ListenRefusal::Now(CallError::TimedOut(LISTEN_ACK_TIMEOUT))),
+                Ok(Either::Left((filter, _))) => filter,
+                Ok(Either::Right((refusal, _))) => return Err(refusal),
+                Err(_) => return Err(CallError::TimedOut(LISTEN_ACK_TIMEOUT)),
             }
         };
-        match outcome {
-            Ok(filter) => Ok(ActiveListenRequest {
-                handle,
-                guard,
-                filter,
-                since: Instant::now(),
-            }),
-            Err(refusal) => Err(refusal),
-        }
+        Ok(ActiveListenRequest {
+            handle,
+            guard,
+            filter,
+            since: Instant::now(),
+        })
     }
 }
 
-/// The reason the server did not acknowledge a request to listen.
-enum ListenRefusal {
-    /// The server does not support the method.
-    Never,
-    Now(CallError),
-}
-
-impl ListenRefusal {
-    fn into_call_error(self) -> CallError {
-        match self {
-            Self::Never => CallError::Refused {
-                code: METHOD_NOT_FOUND,
-                message: "the server does not support subscriptions/listen".into(),
-                data: None,
-            },
-            Self::Now(error) => error,
-        }
-    }
+/// True if the server does not support the method, so the request is not repeated.
+fn is_unsupported(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { code, .. } if *code == ErrorCode::METHOD_NOT_FOUND.0)
 }
 
 /// Resolves when the request has ended. Returns true if the session is still open.
@@ -349,23 +318,22 @@ async fn listen_request_ended(handle: &mut RequestHandle<RoleClient>) -> bool {
 }
 
 /// An answer before the acknowledgment is a refusal.
-async fn listen_refusal(handle: &mut RequestHandle<RoleClient>) -> ListenRefusal {
+async fn listen_refusal(handle: &mut RequestHandle<RoleClient>) -> CallError {
     match (&mut handle.rx).await {
-        Ok(Err(ServiceError::McpError(error))) if error.code.0 == METHOD_NOT_FOUND => {
-            ListenRefusal::Never
-        }
-        Ok(Err(ServiceError::McpError(error))) => ListenRefusal::Now(CallError::Refused {
+        Ok(Err(ServiceError::McpError(error))) => CallError::Refused {
             code: error.code.0,
-            message: error.message.into_owned(),
+            message: if error.code == ErrorCode::METHOD_NOT_FOUND {
+                "the server does not support subscriptions/listen".into()
+            } else {
+                error.message.into_owned()
+            },
             data: error.data,
-        }),
-        Ok(Err(ServiceError::TransportClosed)) | Err(_) => ListenRefusal::Now(CallError::NotSent),
-        Ok(Err(error)) => {
-            ListenRefusal::Now(CallError::Protocol(LinkError::text_of_request(&error)))
-        }
+        },
+        Ok(Err(ServiceError::TransportClosed)) | Err(_) => CallError::NotSent,
+        Ok(Err(error)) => CallError::Protocol(LinkError::text_of_request(&error)),
         Ok(Ok(_)) => {
             let message = "the server ended subscriptions/listen before it acknowledged it";
-            ListenRefusal::Now(CallError::Protocol(message.into()))
+            CallError::Protocol(message.into())
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
@@ -37,7 +37,7 @@ pub(super) enum RequestAdmission {
 
 impl UnansweredRequests {
     pub(super) fn begin(&self, id: &RequestId) -> RequestAdmission {
-        let mut ids = self.ids();
+        let mut ids = self.ids.lock();
         let full = ids.len() >= MAX_UNANSWERED_REQUESTS;
         match ids.entry(id.clone()) {
             Entry::Occupied(_) => RequestAdmission::Repeated,
@@ -51,14 +51,14 @@ impl UnansweredRequests {
 
     /// The answer is ready to be written.
     pub(super) fn answered(&self, id: &RequestId) {
-        if let Some(stage) = self.ids().get_mut(id) {
+        if let Some(stage) = self.ids.lock().get_mut(id) {
             *stage = AnswerStage::Answered;
         }
     }
 
     /// The request was cancelled and gets no answer.
     pub(super) fn cancelled(&self, id: &RequestId) {
-        let mut ids = self.ids();
+        let mut ids = self.ids.lock();
         if ids.get(id) == Some(&AnswerStage::Open) {
             ids.remove(id);
             self.freed.notify_one();
@@ -67,18 +67,14 @@ impl UnansweredRequests {
 
     /// The answer was written, or its writing failed.
     pub(super) fn sent(&self, id: &RequestId) {
-        self.ids().remove(id);
+        self.ids.lock().remove(id);
         self.freed.notify_one();
     }
 
     /// Resolves when every request is answered.
     pub(crate) async fn wait_until_empty(&self) {
-        while !self.ids().is_empty() {
+        while !self.ids.lock().is_empty() {
             self.freed.notified().await;
         }
-    }
-
-    fn ids(&self) -> MutexGuard<'_, HashMap<RequestId, AnswerStage>> {
-        self.ids.lock()
     }
 }

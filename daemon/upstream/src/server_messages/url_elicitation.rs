@@ -5,7 +5,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl UrlElicitations {
         if id.is_empty() || id.len() > MAX_ELICITATION_ID_BYTES || params["mode"] != "url" {
             return;
         }
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         if entries.len() == MAX_URL_ELICITATIONS {
             entries.pop_front();
         }
@@ -121,14 +121,10 @@ impl UrlElicitations {
 
     /// Removes the entry and returns the client that was asked.
     pub(super) fn take_completed(&self, id: &str) -> Option<(Arc<Mailbox>, CallCause)> {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         let index = entries.iter().position(|entry| entry.id == id)?;
         let entry = entries.remove(index)?;
         Some((entry.mailbox, entry.cause))
-    }
-
-    fn entries(&self) -> MutexGuard<'_, VecDeque<UrlElicitationEntry>> {
-        self.0.lock()
     }
 }
 

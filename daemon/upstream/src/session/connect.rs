@@ -4,7 +4,6 @@
 //! returned.
 
 use std::{
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -29,9 +28,8 @@ use super::{
 use crate::{
     calls::InFlight,
     link::{
-        AccountTokenProvider, FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp,
-        NoTokenProvider, OpenError, Repairs, ResumedPipes, RunningSandbox, ServerIdentity,
-        ServerLauncher, ServerLink, TokenProvider,
+        FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp, OpenError, Repairs, ResumedPipes,
+        RunningSandbox, ServerIdentity, ServerLauncher, ServerLink,
     },
     listing::{ListExpiry, ListToolsError, ListedTools, ServerCatalogEntry, list_tools},
     server_messages::{
@@ -163,20 +161,6 @@ fn candidate_transports(
     }
 }
 
-/// Prepares the link to a remote server. Sends nothing.
-fn remote_link(
-    remote: &RemoteServer,
-    transport: RemoteTransport,
-    auth: &Auth,
-    log: (PathBuf, LogStamp),
-) -> Result<ServerLink, OpenError> {
-    let authorization: Arc<dyn TokenProvider> = match auth.account(remote) {
-        Some(account) => Arc::new(AccountTokenProvider(account)),
-        None => Arc::new(NoTokenProvider),
-    };
-    ServerLink::prepare_remote(remote, transport, authorization, log)
-}
-
 /// The way in which a session begins on a link.
 enum HandshakeMode {
     Start {
@@ -223,7 +207,8 @@ impl<'a> SessionConnector<'a> {
             }
             ServerEndpoint::Remote(remote) => {
                 let log = (identity.log().to_owned(), stamp);
-                remote_link(remote, transport, self.inputs.auth, log)
+                let account = self.inputs.auth.account(remote);
+                ServerLink::prepare_remote(remote, transport, account, log)
             }
             ServerEndpoint::Source(source) => {
                 let within = definition.start_timeout;

@@ -84,6 +84,7 @@ impl EraKnowledge {
 }
 
 /// The reason a link to a server did not become a session.
+#[derive(Default)]
 pub(super) struct ServerConnectError {
     pub(super) problem: String,
     /// Set if the server closed its end.
@@ -104,12 +105,7 @@ impl ServerConnectError {
     pub(crate) fn of(problem: String) -> Self {
         Self {
             problem,
-            closed_by_server: false,
-            too_slow: false,
-            link: None,
-            unopened: None,
-            retry_era: None,
-            named_version: None,
+            ..Self::default()
         }
     }
 

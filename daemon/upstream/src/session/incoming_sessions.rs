@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout_at},
@@ -30,13 +30,13 @@ impl IncomingSessions {
     /// Sets the sessions to expect.
     pub fn expect_sessions(&self, sessions: Vec<HandoverKey>) {
         let sessions = sessions.into_iter().map(|key| (key, None));
-        *self.sessions() = sessions.collect();
+        *self.0.sessions.lock() = sessions.collect();
         self.0.changed.notify_waiters();
     }
 
     /// Withdraws a session that will not arrive, or not in time.
     pub fn withdraw_session(&self, key: &HandoverKey) {
-        let mut sessions = self.sessions();
+        let mut sessions = self.0.sessions.lock();
         if sessions.get(key).is_some_and(Option::is_none) {
             sessions.remove(key);
         }
@@ -46,14 +46,14 @@ impl IncomingSessions {
 
     /// Announces that no more sessions will arrive.
     pub fn end_announcements(&self) {
-        self.sessions().retain(|_, handed| handed.is_some());
+        self.0.sessions.lock().retain(|_, handed| handed.is_some());
         self.0.changed.notify_waiters();
     }
 
     pub(crate) fn add_arrived(&self, handed: HandedSession) {
         let key = handed.state.place.clone();
         let id = handed.state.id;
-        let before = self.sessions().insert(key.clone(), Some(handed));
+        let before = self.0.sessions.lock().insert(key.clone(), Some(handed));
         self.0.changed.notify_waiters();
         if let Some(before) = before.flatten() {
             before.stop_process();
@@ -63,7 +63,7 @@ impl IncomingSessions {
             sleep(UNCLAIMED_SESSION_TIMEOUT).await;
             let is_it =
                 |handed: &Option<HandedSession>| handed.as_ref().is_some_and(|h| h.state.id == id);
-            let mut sessions = this.sessions();
+            let mut sessions = this.0.sessions.lock();
             let unclaimed = sessions.get(&key).is_some_and(is_it);
             if let Some(handed) = unclaimed.then(|| sessions.remove(&key)).flatten().flatten() {
                 handed.stop_process();
@@ -78,7 +78,7 @@ impl IncomingSessions {
             let mut changed = std::pin::pin!(self.0.changed.notified());
             changed.as_mut().enable();
             {
-                let mut sessions = self.sessions();
+                let mut sessions = self.0.sessions.lock();
                 if let Some(handed) = sessions.remove(key)? {
                     return Some(handed);
                 }
@@ -90,10 +90,6 @@ impl IncomingSessions {
                 return None;
             }
         }
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<HandoverKey, Option<HandedSession>>> {
-        self.0.sessions.lock()
     }
 }
 

@@ -90,13 +90,13 @@ impl SilenceTracker {
 /// Watches a session until its end, and closes it if it is dead.
 pub(crate) async fn watch_liveness(session: Arc<Session>, call_timeout: Duration) {
     let mut silence = SilenceTracker {
-        last: session.router.last_heard.time(),
+        last: *session.router.last_heard.lock(),
         missed_pings: 0,
         ping_missed: false,
     };
     loop {
         let now = Instant::now();
-        let last = session.router.last_heard.time();
+        let last = *session.router.last_heard.lock();
         let calls = session.router.in_flight.has_calls();
         let step = silence.next_step(now, last, calls, call_timeout);
         session
@@ -112,7 +112,7 @@ pub(crate) async fn watch_liveness(session: Arc<Session>, call_timeout: Duration
                     () = session.ended.cancelled() => return,
                     answered = ping_session(&session) => answered,
                 };
-                if !answered && session.router.last_heard.time() <= last {
+                if !answered && *session.router.last_heard.lock() <= last {
                     silence.record_missed_ping(
                         now,
                         calls || session.router.in_flight.has_calls(),
@@ -145,14 +145,14 @@ async fn ping_session(session: &Session) -> bool {
     } else {
         DiscoverRequest::default().into()
     };
-    let heard_before = session.router.last_heard.time();
+    let heard_before = *session.router.last_heard.lock();
     // An error may be the end of the session, which is handled elsewhere.
     drop(
         session
             .request(ping, &RequestOptions::without_caller(PING_TIMEOUT))
             .await,
     );
-    session.router.last_heard.time() > heard_before || !session.is_open()
+    *session.router.last_heard.lock() > heard_before || !session.is_open()
 }
 
 #[cfg(test)]

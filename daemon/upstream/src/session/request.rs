@@ -202,9 +202,7 @@ impl Session {
                 CallError::NotSent
             }
             LinkError::SignIn(challenge) => CallError::SignIn(challenge),
-            LinkError::Credential { why, fix } => CallError::Credential { why, fix },
-            LinkError::Forbidden { why, fix } => CallError::Forbidden { why, fix },
-            LinkError::Unfit(text) => CallError::Unfit(text),
+            LinkError::Source(failure) => failure.into(),
             LinkError::Declined { text, .. } => CallError::Declined(text),
             LinkError::TooMuch(text) => CallError::TooMuch(text),
             LinkError::Lost(text) => CallError::Unknown(text),

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use rmcp::model::{
-    ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
+    ClientRequest, CompleteRequest, CompleteRequestParams, ErrorCode, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
     PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, SubscribeRequestParams,
     UnsubscribeRequestParams,
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     calls::CallError,
     link::raw_message,
-    listing::{FetchedList, ListKind, ListPage, ListPages, shorter_ttl},
+    listing::{FetchedList, ListExpiry, ListKind, ListPage, ListPages, shorter_ttl},
     sharing::SlotShared,
 };
 use mux_catalog::warnings_of_list;
@@ -40,8 +40,6 @@ const MAX_LIST_ITEMS: usize = 10_000;
 const MAX_LIST_PAGES: usize = 500;
 /// The maximum length of one list as JSON.
 const MAX_LIST_BYTES: usize = 16 << 20;
-/// JSON-RPC's code for an unknown method.
-const METHOD_NOT_FOUND: i32 = -32601;
 
 impl Session {
     /// All items of this kind. Empty if the server does not support the kind. A list that is being fetched is fetched
@@ -96,7 +94,7 @@ impl Session {
         Ok(FetchedList {
             warnings: blocking_pool::run(read).await,
             items,
-            ttl,
+            expiry: ListExpiry::new(ttl),
         })
     }
 
@@ -144,7 +142,7 @@ impl Session {
             let mut page = match self.fetch_list_page(kind, cursor, &remaining).await {
                 Ok(page) => page,
                 // A server without items need not know the method.
-                Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
+                Err(CallError::Refused { code, .. }) if code == ErrorCode::METHOD_NOT_FOUND.0 => {
                     return Ok((Arc::new(items), ttl));
                 }
                 Err(CallError::TimedOut(_)) => return Err(CallError::TimedOut(options.within)),
@@ -220,6 +218,10 @@ impl Session {
     }
 
     /// Subscribes to updates of the resource.
+    #[expect(
+        deprecated,
+        reason = "current sessions have it; sessions of the next era use subscriptions/listen"
+    )]
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
@@ -227,10 +229,17 @@ impl Session {
     ) -> Result<(), CallError> {
         match &self.listening {
             Some(listening) => listening.follow_resource(uri, options.within).await,
-            None => self.subscribe_legacy(uri, options).await,
+            None => {
+                let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+                self.request(request, options).await.map(drop)
+            }
         }
     }
 
+    #[expect(
+        deprecated,
+        reason = "current sessions have it; sessions of the next era use subscriptions/listen"
+    )]
     pub(crate) async fn unsubscribe(
         &self,
         uri: &str,
@@ -241,34 +250,11 @@ impl Session {
                 listening.unfollow_resource(uri);
                 Ok(())
             }
-            None => self.unsubscribe_legacy(uri, options).await,
+            None => {
+                let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+                self.request(request, options).await.map(drop)
+            }
         }
-    }
-
-    #[expect(
-        deprecated,
-        reason = "current sessions have it; sessions of the next era use subscriptions/listen"
-    )]
-    async fn subscribe_legacy(
-        &self,
-        uri: &str,
-        options: &RequestOptions<'_>,
-    ) -> Result<(), CallError> {
-        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
-        self.request(request, options).await.map(drop)
-    }
-
-    #[expect(
-        deprecated,
-        reason = "current sessions have it; sessions of the next era use subscriptions/listen"
-    )]
-    async fn unsubscribe_legacy(
-        &self,
-        uri: &str,
-        options: &RequestOptions<'_>,
-    ) -> Result<(), CallError> {
-        let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
-        self.request(request, options).await.map(drop)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::latency_baseline::LatencyBaseline;
@@ -45,12 +45,12 @@ impl SessionHealth {
 
     /// Records a call that the server refused for its own reasons.
     pub(super) fn record_refusal(&self) {
-        self.state().failed_calls = 0;
+        self.state.lock().failed_calls = 0;
     }
 
     /// Records a call that the server, or the path to it, did not accept.
     pub(super) fn record_failure(&self, why: String) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.failed_calls = state.failed_calls.saturating_add(1);
         state.last_failure = why;
     }
@@ -60,20 +60,20 @@ impl SessionHealth {
     }
 
     pub(super) fn record_listing(&self, outcome: Result<(), &str>) {
-        self.state().listing_error = outcome.err().map(str::to_owned);
+        self.state.lock().listing_error = outcome.err().map(str::to_owned);
     }
 
     pub(super) fn listing_error(&self) -> Option<String> {
-        self.state().listing_error.clone()
+        self.state.lock().listing_error.clone()
     }
 
     pub(super) fn set_unresponsive_since(&self, since: Option<Instant>) {
-        self.state().unresponsive_since = since;
+        self.state.lock().unresponsive_since = since;
     }
 
     /// The reason the session is degraded. `stray_progress` is the number of stray progress notifications.
     pub(super) fn degraded_reason(&self, stray_progress: u64) -> Option<String> {
-        let state = self.state();
+        let state = self.state.lock();
         if let Some(unresponsive_since) = state.unresponsive_since {
             let silent = Duration::from_secs(unresponsive_since.elapsed().as_secs());
             return Some(format!(
@@ -95,10 +95,6 @@ impl SessionHealth {
         (stray_progress > MAX_STRAY_PROGRESS).then(|| {
             format!("it sent {stray_progress} progress notifications for no request in flight")
         })
-    }
-
-    fn state(&self) -> MutexGuard<'_, HealthState> {
-        self.state.lock()
     }
 }
 

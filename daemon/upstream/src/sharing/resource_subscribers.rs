@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use mux_caller::{ClientNotice, Mailbox};
 
@@ -27,55 +27,41 @@ struct ResourceSubscriber {
 /// A subscriber that moves to another slot.
 pub(crate) struct MovedSubscriber {
     uri: String,
-    mailbox: Arc<Mailbox>,
-    pub(crate) workspace: Option<PathBuf>,
+    subscriber: ResourceSubscriber,
 }
 
-/// The result of adding a subscriber.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum SubscriberAdded {
-    /// The first subscriber for this resource: the server must be subscribed.
-    First,
-    /// The resource has other subscribers, or this subscriber was already listed.
-    Another,
-    TooMany,
+impl MovedSubscriber {
+    pub(crate) fn workspace(&self) -> Option<&Path> {
+        self.subscriber.workspace.as_deref()
+    }
 }
 
 impl ResourceSubscribers {
+    /// Adds a subscriber. Returns false if its connection follows too many resources.
     pub(crate) fn add_subscriber(
         &self,
         uri: &str,
         mailbox: &Arc<Mailbox>,
         workspace: Option<&Path>,
-    ) -> SubscriberAdded {
-        let mut all = self.all();
+    ) -> bool {
+        let mut all = self.0.lock();
         let is_it = |other: &ResourceSubscriber| other.mailbox.connection() == mailbox.connection();
+        let is_known = all.get(uri).is_some_and(|all| all.iter().any(is_it));
         let own = all.values().flatten().filter(|other| is_it(other)).count();
+        if is_known || own >= MAX_FOLLOWED_RESOURCES {
+            return is_known;
+        }
         let followers = all.entry(uri.to_owned()).or_default();
-        if followers.iter().any(is_it) {
-            return SubscriberAdded::Another;
-        }
-        let first = followers.is_empty();
-        if own >= MAX_FOLLOWED_RESOURCES {
-            if first {
-                all.remove(uri);
-            }
-            return SubscriberAdded::TooMany;
-        }
         followers.push(ResourceSubscriber {
             mailbox: Arc::clone(mailbox),
             workspace: workspace.map(Path::to_owned),
         });
-        if first {
-            SubscriberAdded::First
-        } else {
-            SubscriberAdded::Another
-        }
+        true
     }
 
     /// Removes a subscriber. Returns true if it was the last.
     pub(crate) fn remove_subscriber(&self, uri: &str, connection: u64) -> bool {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let Some(followers) = all.get_mut(uri) else {
             return false;
         };
@@ -90,7 +76,7 @@ impl ResourceSubscribers {
 
     /// The resources that a connection follows.
     pub(crate) fn followed_by(&self, connection: u64) -> Vec<String> {
-        let all = self.all();
+        let all = self.0.lock();
         all.iter()
             .filter(|(_, followers)| {
                 followers
@@ -102,7 +88,7 @@ impl ResourceSubscribers {
     }
 
     pub(crate) fn has_subscriber(&self, uri: &str, connection: u64) -> bool {
-        let all = self.all();
+        let all = self.0.lock();
         let followers = all.get(uri);
         followers.is_some_and(|followers| {
             let mut followers = followers.iter();
@@ -112,12 +98,12 @@ impl ResourceSubscribers {
 
     /// True if any resource is followed.
     pub(crate) fn has_subscribers(&self) -> bool {
-        !self.all().is_empty()
+        !self.0.lock().is_empty()
     }
 
     /// Removes all subscriptions of a connection that has ended.
     pub(crate) fn forget(&self, connection: u64) {
-        self.all().retain(|_, followers| {
+        self.0.lock().retain(|_, followers| {
             followers.retain(|it| it.mailbox.connection() != connection);
             !followers.is_empty()
         });
@@ -126,15 +112,14 @@ impl ResourceSubscribers {
     /// Keeps the subscribers of this workspace and returns the others.
     pub(crate) fn split_off_other_workspaces(&self, workspace: &Path) -> Vec<MovedSubscriber> {
         let mut others = Vec::new();
-        self.all().retain(|uri, followers| {
+        self.0.lock().retain(|uri, followers| {
             let is_other = |it: &mut ResourceSubscriber| it.workspace.as_deref() != Some(workspace);
             others.extend(
                 followers
                     .extract_if(.., is_other)
-                    .map(|it| MovedSubscriber {
+                    .map(|subscriber| MovedSubscriber {
                         uri: uri.clone(),
-                        mailbox: it.mailbox,
-                        workspace: it.workspace,
+                        subscriber,
                     }),
             );
             !followers.is_empty()
@@ -144,15 +129,15 @@ impl ResourceSubscribers {
 
     pub(crate) fn add_moved_subscriber(&self, other: &MovedSubscriber) {
         // The limit applied in the subscriber's former slot, too.
-        _ = self.add_subscriber(&other.uri, &other.mailbox, other.workspace.as_deref());
+        _ = self.add_subscriber(&other.uri, &other.subscriber.mailbox, other.workspace());
     }
 
     pub(crate) fn uris(&self) -> Vec<String> {
-        self.all().keys().cloned().collect()
+        self.0.lock().keys().cloned().collect()
     }
 
     pub(crate) fn notify_subscribers(&self, server: &str, uri: &str) {
-        let all = self.all();
+        let all = self.0.lock();
         let followers = all.iter().filter(|(wanted, _)| covers_uri(wanted, uri));
         for it in followers.flat_map(|(_, followers)| followers) {
             it.mailbox.push_notice(ClientNotice::ResourceUpdated {
@@ -160,10 +145,6 @@ impl ResourceSubscribers {
                 uri: uri.to_owned(),
             });
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<ResourceSubscriber>>> {
-        self.0.lock()
     }
 }
 
@@ -194,20 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn first_and_last_subscriber_are_reported() {
+    fn last_subscriber_is_reported() {
         let news = ListChangeNotifier::default();
         let all = ResourceSubscribers::default();
         let one = Mailbox::new(1, Arc::default(), &news);
         let two = Mailbox::new(2, Arc::default(), &news);
-        assert_eq!(all.add_subscriber("a", &one, None), SubscriberAdded::First);
-        assert_eq!(
-            all.add_subscriber("a", &one, None),
-            SubscriberAdded::Another
-        );
-        assert_eq!(
-            all.add_subscriber("a", &two, None),
-            SubscriberAdded::Another
-        );
+        assert!(all.add_subscriber("a", &one, None));
+        assert!(all.add_subscriber("a", &one, None));
+        assert!(all.add_subscriber("a", &two, None));
         assert!(!all.remove_subscriber("a", 1));
         assert!(!all.remove_subscriber("a", 1));
         assert!(all.remove_subscriber("a", 2));
@@ -232,7 +207,7 @@ mod tests {
             all.add_subscriber(uri, mailbox, workspace);
         }
         for parted in all.split_off_other_workspaces(here) {
-            assert_eq!(parted.workspace.as_deref(), Some(other));
+            assert_eq!(parted.workspace(), Some(other));
             there.add_moved_subscriber(&parted);
         }
         assert!(all.has_subscriber("a", 1) && !all.has_subscriber("a", 2));
@@ -247,15 +222,9 @@ mod tests {
         let all = ResourceSubscribers::default();
         let one = Mailbox::new(1, Arc::default(), &ListChangeNotifier::default());
         for n in 0..MAX_FOLLOWED_RESOURCES {
-            assert_eq!(
-                all.add_subscriber(&n.to_string(), &one, None),
-                SubscriberAdded::First
-            );
+            assert!(all.add_subscriber(&n.to_string(), &one, None));
         }
-        assert_eq!(
-            all.add_subscriber("more", &one, None),
-            SubscriberAdded::TooMany
-        );
+        assert!(!all.add_subscriber("more", &one, None));
         assert_eq!(
             (all.uris().len(), all.followed_by(1).len()),
             (MAX_FOLLOWED_RESOURCES, MAX_FOLLOWED_RESOURCES)

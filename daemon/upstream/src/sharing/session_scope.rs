@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::session_key::SessionKey;
 
@@ -63,20 +63,20 @@ impl SessionScope {
     }
 
     pub(crate) fn key(&self) -> SessionKey {
-        self.state().key.clone()
+        self.state.lock().key.clone()
     }
 
     pub(crate) fn workspace(&self) -> Option<PathBuf> {
-        self.state().workspace.clone()
+        self.state.lock().workspace.clone()
     }
 
     pub(crate) fn set_opener(&self, workspace: Option<PathBuf>) {
-        self.state().opener = workspace;
+        self.state.lock().opener = workspace;
     }
 
     /// Moves the session to this workspace's key.
     pub(crate) fn move_to_workspace(&self, workspace: PathBuf) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.key = SessionKey::Workspace(workspace.clone());
         state.workspace = Some(workspace);
     }
@@ -85,13 +85,9 @@ impl SessionScope {
     /// Returns the workspace for the answer.
     pub(crate) fn workspace_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
         if let Some(observer) = self.observer.as_ref().and_then(Weak::upgrade) {
-            let opener = self.state().opener.clone();
+            let opener = self.state.lock().opener.clone();
             observer.handle_roots_request(self, caller.clone().or(opener));
         }
         caller.or_else(|| self.workspace())
-    }
-
-    fn state(&self) -> MutexGuard<'_, SessionScopeState> {
-        self.state.lock()
     }
 }

@@ -5,8 +5,9 @@
 
 use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
+use mux_auth::Account;
 use mux_http::{
     connect_failure::connect_failure,
     http_client,
@@ -50,29 +51,30 @@ const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The HTTP client of one session to one server. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::link) struct HttpExchange(Arc<HttpExchangeInner>);
+pub(in crate::link) struct HttpExchange(pub(super) Arc<HttpExchangeInner>);
 
-struct HttpExchangeInner {
+/// The state of the session's HTTP client.
+pub(super) struct HttpExchangeInner {
     client: Client,
     /// The proxy between muxd and the server.
     proxy: Option<UsedProxy>,
     /// The headers of the server's entry, sent with every request.
     headers: HeaderMap,
-    authorization: Arc<dyn TokenProvider>,
+    authorization: TokenProvider,
     /// The URL without secrets, for messages.
     shown: String,
     /// Secrets to mask in errors, including the last tokens that were sent.
     secrets: RecentTokens,
-    ending: LinkEnding,
-    request_permits: Arc<Semaphore>,
+    pub(super) ending: LinkEnding,
+    pub(super) request_permits: Arc<Semaphore>,
     /// Permits one long response body in memory at a time.
-    long_body_permits: Arc<Semaphore>,
-    reader: MessageReader,
+    pub(super) long_body_permits: Arc<Semaphore>,
+    pub(super) reader: MessageReader,
     /// The messages that were read ahead of rmcp, if rmcp reads the stream.
-    messages: KeptMessages,
-    sse_backoff: Mutex<SseBackoff>,
+    pub(super) messages: KeptMessages,
+    pub(super) sse_backoff: Mutex<SseBackoff>,
     /// Set once the server has answered the request for its event stream.
-    listening: watch::Sender<bool>,
+    pub(super) listening: watch::Sender<bool>,
 }
 
 impl fmt::Debug for HttpExchange {
@@ -94,7 +96,7 @@ pub(crate) struct HttpRequest<'a> {
 impl HttpExchange {
     pub(in crate::link) fn new(
         remote: &RemoteServer,
-        authorization: Arc<dyn TokenProvider>,
+        account: Option<Arc<Account>>,
         ending: LinkEnding,
         reader: MessageReader,
     ) -> Result<Self, String> {
@@ -114,7 +116,7 @@ impl HttpExchange {
             client: http_client::build_client(&remote.network, remote.socket.as_deref())?,
             proxy: proxy_of(remote),
             headers,
-            authorization,
+            authorization: TokenProvider(account),
             shown: remote.redacted_url(),
             secrets: RecentTokens::beside(remote.known_secrets()),
             ending,
@@ -125,30 +127,6 @@ impl HttpExchange {
             sse_backoff: Mutex::default(),
             listening: watch::Sender::new(false),
         })))
-    }
-
-    pub(in crate::link) fn listening(&self) -> &watch::Sender<bool> {
-        &self.0.listening
-    }
-
-    pub(in crate::link) fn ending(&self) -> &LinkEnding {
-        &self.0.ending
-    }
-
-    pub(super) fn request_semaphore(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.request_permits)
-    }
-
-    pub(super) fn long_body_semaphore(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.long_body_permits)
-    }
-
-    pub(super) fn messages(&self) -> &KeptMessages {
-        &self.0.messages
-    }
-
-    pub(super) fn reader(&self) -> &MessageReader {
-        &self.0.reader
     }
 
     /// The trace headers for a message. The entry's own `traceparent` takes precedence.
@@ -162,11 +140,6 @@ impl HttpExchange {
             .filter(|_| !self.0.headers.contains_key(TRACEPARENT));
         let context = parent.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
         context.iter().flat_map(TraceContext::headers).collect()
-    }
-
-    /// The state of the server's event stream.
-    pub(super) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
-        self.0.sse_backoff.lock()
     }
 
     /// Sends a request, with a new token after a 401 or 403. Returns any response that does not ask for a token.

@@ -1,76 +1,47 @@
-//! Passes a remote server's messages around rmcp, which would parse them again and drop the members that it does not
-//! know.
+//! Passes a remote server's answers around rmcp, which would parse them again and drop the members that it does not know.
 //!
-//! rmcp's worker gets a short placeholder with the same id, which is replaced with the message where rmcp returns it.
+//! rmcp's worker gets a short placeholder with the same id, which is replaced with the answer where rmcp returns it.
 //!
-//! Invariant: a placeholder is recognized by a random prefix that no server can know.
+//! Invariant: the reader gives each request one answer, so what rmcp returns with the id of a kept answer stands for it.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{
-        CustomResult, ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, ListToolsResult,
-        MetaObject, ServerNotification, ServerRequest, ServerResult, Tool,
+        CustomResult, ErrorData, JsonRpcMessage, JsonRpcResponse, ListToolsResult, RequestId,
+        ServerResult, Tool,
     },
     service::RxJsonRpcMessage,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 type IncomingMessage = RxJsonRpcMessage<RoleClient>;
+type IncomingAnswer = JsonRpcResponse<ServerResult>;
 
-/// The maximum number of kept messages of one session. The limit is exceeded only if rmcp loses messages.
-const MAX_KEPT_MESSAGES: usize = 512;
+/// The maximum number of kept answers of one session. The limit is exceeded only if rmcp loses messages.
+const MAX_KEPT_ANSWERS: usize = 512;
 /// The schema keyword by which a tool's argument is sent in a header, too: rmcp sets these headers.
 const HEADER_KEYWORD: &str = "x-mcp-header";
 
-/// The messages of one session that rmcp has not returned yet. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(crate) struct KeptMessages(Arc<KeptMessagesInner>);
-
-#[derive(Debug)]
-struct KeptMessagesInner {
-    /// The prefix of every placeholder's name.
-    prefix: String,
-    kept: Mutex<MessageQueue>,
-}
-
-#[derive(Debug, Default)]
-struct MessageQueue {
-    count: u64,
-    /// The messages by placeholder name, in order of arrival.
-    messages: Vec<(String, IncomingMessage)>,
-}
-
-impl Default for KeptMessages {
-    fn default() -> Self {
-        Self(Arc::new(KeptMessagesInner {
-            prefix: format!("muxd/{}/", uuid::Uuid::new_v4()),
-            kept: Mutex::default(),
-        }))
-    }
-}
+/// The answers of one session that rmcp has not returned yet, in order of arrival. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptMessages(Arc<Mutex<VecDeque<IncomingAnswer>>>);
 
 impl KeptMessages {
-    /// Keeps the message and returns its placeholder as JSON. The answer to `initialize` is returned unchanged: rmcp
-    /// reads the version in it.
+    /// Keeps an answer and returns its placeholder as JSON. Other messages have lost nothing yet, and are returned
+    /// unchanged, like the answer to `initialize`: rmcp reads the version in it.
     pub(super) fn keep_as_text(&self, message: IncomingMessage) -> String {
-        let placeholder = match &message {
+        let placeholder = match self.keep_tools_list(message) {
             JsonRpcMessage::Response(answer)
-                if matches!(answer.result, ServerResult::InitializeResult(_)) =>
+                if matches!(answer.result, ServerResult::CustomResult(_)) =>
             {
-                message
+                let id = answer.id.clone();
+                self.keep(answer);
+                JsonRpcMessage::error(ErrorData::default(), Some(id))
             }
-            JsonRpcMessage::Response(_) => {
-                let message = self.keep_tools_list(message);
-                if is_tools_list(&message) {
-                    message
-                } else {
-                    self.keep_message(message)
-                }
-            }
-            _ => self.keep_message(message),
+            other => other,
         };
         serde_json::to_string(&placeholder).unwrap_or_default()
     }
@@ -78,111 +49,48 @@ impl KeptMessages {
     /// Keeps a tool list with header arguments and returns a list of only these tools. Returns other messages
     /// unchanged.
     pub(super) fn keep_tools_list(&self, message: IncomingMessage) -> IncomingMessage {
-        let JsonRpcMessage::Response(answer) = &message else {
+        let JsonRpcMessage::Response(answer) = message else {
             return message;
         };
         let tools = header_tools(&answer.result);
         if tools.is_empty() {
-            return message;
+            return JsonRpcMessage::Response(answer);
         }
         let id = answer.id.clone();
-        let mut meta = MetaObject::default();
-        meta.insert(self.keep(message), Value::Null);
-        let list = ListToolsResult {
-            meta: Some(meta),
-            ..ListToolsResult::with_all_items(tools)
-        };
-        let list = ServerResult::ListToolsResult(list);
-        JsonRpcMessage::response(list, id)
+        self.keep(answer);
+        let list = ListToolsResult::with_all_items(tools);
+        JsonRpcMessage::response(ServerResult::ListToolsResult(list), id)
     }
 
-    fn keep_message(&self, message: IncomingMessage) -> IncomingMessage {
-        let (id, method) = match &message {
-            JsonRpcMessage::Response(answer) => (Some(answer.id.clone()), None),
-            JsonRpcMessage::Error(answer) => (answer.id.clone(), None),
-            JsonRpcMessage::Request(request) => (Some(request.id.clone()), Some(())),
-            JsonRpcMessage::Notification(_) => (None, Some(())),
-        };
-        let name = self.keep(message);
-        match method {
-            Some(()) => {
-                let mut placeholder = json!({ "jsonrpc": "2.0", "method": name });
-                if let Some(id) = id {
-                    placeholder["id"] = json!(id);
-                }
-                // A custom request or notification always parses.
-                serde_json::from_value(placeholder)
-                    .unwrap_or_else(|_| JsonRpcMessage::error(ErrorData::default(), None))
-            }
-            None => JsonRpcMessage::error(ErrorData::new(ErrorCode(0), name, None), id),
+    fn keep(&self, answer: IncomingAnswer) {
+        let mut kept = self.0.lock();
+        if kept.len() == MAX_KEPT_ANSWERS {
+            kept.pop_front();
         }
+        kept.push_back(answer);
     }
 
-    /// Keeps the message and returns its name.
-    fn keep(&self, message: IncomingMessage) -> String {
-        let mut kept = self.kept();
-        kept.count += 1;
-        let name = format!("{}{}", self.0.prefix, kept.count);
-        if kept.messages.len() == MAX_KEPT_MESSAGES {
-            kept.messages.remove(0);
-        }
-        kept.messages.push((name.clone(), message));
-        name
+    fn take(&self, id: &RequestId) -> Option<IncomingAnswer> {
+        let mut kept = self.0.lock();
+        let index = kept.iter().position(|answer| answer.id == *id)?;
+        kept.remove(index)
     }
 
-    /// Replaces a placeholder with its kept message. Returns other messages unchanged.
+    /// Replaces a placeholder with its kept answer. Returns other messages unchanged.
     pub(super) fn restore_message(&self, message: IncomingMessage) -> IncomingMessage {
-        let name = match &message {
-            JsonRpcMessage::Error(answer) => &*answer.error.message,
-            JsonRpcMessage::Request(request) => match &request.request {
-                ServerRequest::CustomRequest(custom) => &custom.method,
-                _ => return message,
-            },
-            JsonRpcMessage::Notification(notification) => match &notification.notification {
-                ServerNotification::CustomNotification(custom) => &custom.method,
-                _ => return message,
-            },
-            JsonRpcMessage::Response(answer) => match &answer.result {
-                ServerResult::ListToolsResult(list) => placeholder_name(list).unwrap_or_default(),
-                _ => return message,
-            },
+        let id = match &message {
+            JsonRpcMessage::Error(answer) => answer.id.as_ref(),
+            JsonRpcMessage::Response(answer) => Some(&answer.id),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        if !name.starts_with(&self.0.prefix) {
+        let Some(mut kept) = id.and_then(|id| self.take(id)) else {
             return message;
+        };
+        if let JsonRpcMessage::Response(placeholder) = message {
+            remove_refused_tools(&mut kept.result, &placeholder.result);
         }
-        let mut kept = self.kept();
-        let known = kept.messages.iter().position(|(known, _)| known == name);
-        match (known.map(|at| kept.messages.remove(at).1), message) {
-            // Only rmcp's copy has the extensions, such as the originating stream.
-            (Some(JsonRpcMessage::Request(mut request)), JsonRpcMessage::Request(placeholder)) => {
-                request
-                    .request
-                    .extensions_mut()
-                    .extend(placeholder.request.extensions().clone());
-                JsonRpcMessage::Request(request)
-            }
-            (Some(JsonRpcMessage::Response(mut answer)), JsonRpcMessage::Response(placeholder)) => {
-                remove_refused_tools(&mut answer.result, &placeholder.result);
-                JsonRpcMessage::Response(answer)
-            }
-            (Some(kept), _) => kept,
-            (None, placeholder) => placeholder,
-        }
+        JsonRpcMessage::Response(kept)
     }
-
-    fn kept(&self) -> MutexGuard<'_, MessageQueue> {
-        self.0.kept.lock()
-    }
-}
-
-/// True if the message is a placeholder of a list: the answers of servers stay JSON.
-fn is_tools_list(message: &IncomingMessage) -> bool {
-    matches!(message, JsonRpcMessage::Response(answer) if matches!(answer.result, ServerResult::ListToolsResult(_)))
-}
-
-fn placeholder_name(list: &ListToolsResult) -> Option<&str> {
-    let (name, _) = list.meta.as_ref()?.iter().next()?;
-    Some(name)
 }
 
 /// The tools of a list whose schema asks for headers, without the members that rmcp does not need.
@@ -230,6 +138,8 @@ fn remove_refused_tools(result: &mut ServerResult, accepted: &ServerResult) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::link::raw_message;
 
@@ -238,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_message_is_restored_unchanged() {
+    fn message_is_restored_unchanged() {
         let kept = KeptMessages::default();
         for said in [
             json!({ "jsonrpc": "2.0", "id": 3, "result": { "content": [1], "x": 2 } }),
@@ -254,7 +164,7 @@ mod tests {
             let back = kept.restore_message(passed);
             assert_eq!(serde_json::to_value(&back).unwrap(), said);
         }
-        assert!(kept.kept().messages.is_empty());
+        assert!(kept.0.lock().is_empty());
     }
 
     #[test]
@@ -285,15 +195,12 @@ mod tests {
     }
 
     #[test]
-    fn forged_placeholder_is_not_restored_and_kept_messages_are_bounded() {
+    fn kept_answers_are_bounded() {
         let kept = KeptMessages::default();
-        let notification = json!({ "jsonrpc": "2.0", "method": "x" });
-        for _ in 0..MAX_KEPT_MESSAGES + 10 {
-            drop(kept.keep_as_text(message(&notification)));
+        for id in 0..MAX_KEPT_ANSWERS + 10 {
+            let answer = json!({ "jsonrpc": "2.0", "id": id, "result": {} });
+            drop(kept.keep_as_text(message(&answer)));
         }
-        assert_eq!(kept.kept().messages.len(), MAX_KEPT_MESSAGES);
-        let forged = json!({ "jsonrpc": "2.0", "method": "muxd/1", "params": null });
-        let passed = kept.restore_message(message(&forged));
-        assert_eq!(serde_json::to_value(&passed).unwrap(), forged);
+        assert_eq!(kept.0.lock().len(), MAX_KEPT_ANSWERS);
     }
 }

@@ -118,27 +118,17 @@ struct PlaceholderStream {
     events: Option<BoxStream<'static, Result<Sse, LinkError>>>,
     exchange: HttpExchange,
     answered: Option<RequestId>,
-    /// Messages and events that are not returned yet.
-    queued: VecDeque<QueuedEvent>,
+    /// Placeholders and events that are not returned yet.
+    queued: VecDeque<Sse>,
     /// The last answer whose id matches no open request. Used if no other answer comes.
     foreign_answer: Option<Value>,
-}
-
-enum QueuedEvent {
-    Message(Box<RxJsonRpcMessage<RoleClient>>),
-    Event(Sse),
 }
 
 impl PlaceholderStream {
     async fn next_event(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
-            match self.queued.pop_front() {
-                Some(QueuedEvent::Event(event)) => return Some(Ok(event)),
-                Some(QueuedEvent::Message(message)) => {
-                    let placeholder = self.exchange.messages().keep_as_text(*message);
-                    return Some(Ok(Sse::default().data(placeholder)));
-                }
-                None => {}
+            if let Some(event) = self.queued.pop_front() {
+                return Some(Ok(event));
             }
             match self.events.as_mut()?.next().await {
                 Some(Ok(event)) => self.queue_event(event).await,
@@ -146,14 +136,13 @@ impl PlaceholderStream {
                 None => {
                     self.events = None;
                     let id = self.answered.as_ref()?;
-                    let reader = self.exchange.reader();
+                    let reader = &self.exchange.0.reader;
                     let Some(foreign) = self.foreign_answer.take() else {
                         reader.forget_request(id);
                         return None;
                     };
                     let adopted = reader.adopt_answer(foreign, id)?;
-                    self.queued
-                        .push_back(QueuedEvent::Message(Box::new(adopted)));
+                    self.queued.push_back(self.placeholder_of(adopted));
                 }
             }
         }
@@ -162,18 +151,22 @@ impl PlaceholderStream {
     async fn queue_event(&mut self, mut event: Sse) {
         let retry = event.retry;
         event.retry = retry.map(|ms| ms.clamp(MIN_SSE_RETRY_MS, MAX_SSE_RETRY_MS));
-        let reader = self.exchange.reader();
+        let reader = &self.exchange.0.reader;
         let read = read_event(reader, &mut event, self.answered.as_ref()).await;
         // A response that can be resumed has its answer later.
         if event.id.is_some() {
             self.answered = None;
         }
         self.foreign_answer = read.foreign_answer.or(self.foreign_answer.take());
-        let messages = read.messages.into_iter();
-        let messages = messages.map(|message| QueuedEvent::Message(Box::new(message)));
-        self.queued.extend(messages);
+        for message in read.messages {
+            self.queued.push_back(self.placeholder_of(message));
+        }
         // The event itself comes last, with its id, when all its messages have arrived.
-        self.queued.push_back(QueuedEvent::Event(event));
+        self.queued.push_back(event);
+    }
+
+    fn placeholder_of(&self, message: RxJsonRpcMessage<RoleClient>) -> Sse {
+        Sse::default().data(self.exchange.0.messages.keep_as_text(message))
     }
 }
 
@@ -248,7 +241,7 @@ impl BodyMemoryBudget {
             used: 0,
             most,
             exchange: exchange.clone(),
-            long_body_permits: exchange.long_body_semaphore(),
+            long_body_permits: Arc::clone(&exchange.0.long_body_permits),
             permit: None,
         }
     }
@@ -258,7 +251,7 @@ impl BodyMemoryBudget {
         if self.used > self.most {
             let most = self.most;
             let text = format!("it sent a message longer than {most} bytes");
-            self.exchange.ending().mark_ended(text.clone());
+            self.exchange.0.ending.mark_ended(text.clone());
             return Err(LinkError::Lost(text));
         }
         if self.used > SHORT_BODY_BYTES && self.permit.is_none() {

@@ -82,7 +82,7 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
-        self.exchange.reader().note_sent(&item);
+        self.exchange.0.reader.note_sent(&item);
         let exchange = self.exchange.clone();
         let mut endpoint = self.endpoint.clone();
         async move {
@@ -98,7 +98,7 @@ impl Transport<RoleClient> for SseTransport {
                 TxJsonRpcMessage::<RoleClient>::Request(request) => {
                     let posted = posted.await;
                     if posted.is_err() {
-                        exchange.reader().forget_request(&request.id);
+                        exchange.0.reader.forget_request(&request.id);
                     }
                     posted
                 }
@@ -122,14 +122,15 @@ async fn post_to_endpoint(
     endpoint: &MessageEndpoint,
     message: &TxJsonRpcMessage<RoleClient>,
 ) -> Result<(), LinkError> {
-    if exchange.ending().cause().is_some() {
+    if exchange.0.ending.cause().is_some() {
         return Err(LinkError::Unreached(stream_end_reason(exchange)));
     }
     // The semaphore is never closed, so this cannot fail.
     let _permit = match message {
-        TxJsonRpcMessage::<RoleClient>::Request(_) => {
-            exchange.request_semaphore().acquire_owned().await.ok()
-        }
+        TxJsonRpcMessage::<RoleClient>::Request(_) => Arc::clone(&exchange.0.request_permits)
+            .acquire_owned()
+            .await
+            .ok(),
         _ => None,
     };
     let mut headers = exchange.trace_headers(message);
@@ -150,7 +151,7 @@ async fn post_to_endpoint(
     }
     let has_accepted = endpoint.has_accepted.load(Ordering::Relaxed);
     if status == StatusCode::NOT_FOUND && has_accepted {
-        exchange.ending().mark_ended(LinkError::Gone.to_string());
+        exchange.0.ending.mark_ended(LinkError::Gone.to_string());
         return Err(LinkError::Gone);
     }
     let headers = response.headers().clone();
@@ -180,7 +181,7 @@ fn refused_endpoint_text(exchange: &HttpExchange, endpoint: &Url, status: u16) -
 }
 
 fn stream_end_reason(exchange: &HttpExchange) -> String {
-    let cause = exchange.ending().cause();
+    let cause = exchange.0.ending.cause();
     cause.unwrap_or_else(|| "its event stream has ended".into())
 }
 
@@ -208,9 +209,9 @@ impl SseListener {
         };
         // The responses to the pending POSTs carry the outcomes of their messages.
         let every = u32::try_from(MAX_CONCURRENT_REQUESTS).unwrap_or(u32::MAX);
-        let answered = self.exchange.request_semaphore().acquire_many_owned(every);
+        let answered = Arc::clone(&self.exchange.0.request_permits).acquire_many_owned(every);
         drop(timeout(FINAL_OUTPUT_TIMEOUT, answered).await);
-        self.exchange.ending().mark_ended(cause);
+        self.exchange.0.ending.mark_ended(cause);
     }
 
     async fn read_event_stream(&self) -> Result<(), LinkError> {
@@ -250,7 +251,7 @@ impl SseListener {
                 self.set_endpoint(&base, event.data.unwrap_or_default().trim())?;
                 continue;
             }
-            let reader = self.exchange.reader();
+            let reader = &self.exchange.0.reader;
             let read = response_body::read_event(reader, &mut event, None).await;
             for message in read.messages {
                 // An error means that the session is closing.

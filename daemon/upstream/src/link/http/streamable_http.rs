@@ -18,7 +18,9 @@ use reqwest::{
 };
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
+    },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{
         StreamableHttpClientTransport, Transport,
@@ -55,7 +57,6 @@ const MAX_STREAM_RETRIES: usize = 8;
 const MIN_STREAM_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long a call waits for the event stream on which the server may send requests.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
-const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(crate) struct StreamableHttpTransport {
     rmcp: StreamableHttpClientTransport<HttpExchange>,
@@ -88,9 +89,9 @@ pub(in crate::link) fn streamable_transport(
     exchange: HttpExchange,
     url: &str,
 ) -> StreamableHttpTransport {
-    let messages = exchange.messages().clone();
-    let reader = exchange.reader().clone();
-    let retry = Arc::new(StreamRetryPolicy(exchange.ending().clone()));
+    let messages = exchange.0.messages.clone();
+    let reader = exchange.0.reader.clone();
+    let retry = Arc::new(StreamRetryPolicy(exchange.0.ending.clone()));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         // Our own lower limit applies first and counts streams, too.
         .max_concurrent_requests(256)
@@ -143,22 +144,9 @@ impl StreamableHttpClient for HttpExchange {
         let posted = posted.await;
         // Only a stream brings the answer later.
         if !matches!(posted, Ok(StreamableHttpPostResponse::Sse(..))) {
-            self.reader().forget_request(&request.id);
+            self.0.reader.forget_request(&request.id);
         }
         Ok(posted?)
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        _max_sse_event_size: usize,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
-        self.post_message(uri, message, session_id, auth_header, custom_headers)
-            .await
     }
 
     async fn get_stream(
@@ -185,29 +173,29 @@ impl StreamableHttpClient for HttpExchange {
             body: None,
         };
         if !resumes {
-            let delay = self.lock_sse_backoff().retry_delay();
+            let delay = self.0.sse_backoff.lock().retry_delay();
             tokio::time::sleep(delay).await;
         }
-        let was_opened = resumes || self.lock_sse_backoff().was_opened();
+        let was_opened = resumes || self.0.sse_backoff.lock().was_opened();
         let response = if was_opened {
             self.send(request).await
         } else {
             // A server that accepts messages may refuse only its stream, which a login does not change.
             self.send_without_refresh(request).await
         };
-        self.listening().send_replace(true);
+        self.0.listening.send_replace(true);
         let response = response?;
         let status = response.status();
         let is_stream = media_type(response.headers()) == SSE_MEDIA_TYPE;
         if status.is_success() && is_stream {
             if !resumes {
-                self.lock_sse_backoff().record_stream_open();
+                self.0.sse_backoff.lock().record_stream_open();
             }
             return Ok(response_body::rmcp_event_stream(self, response, None));
         }
-        let known = resumes || self.lock_sse_backoff().was_opened();
+        let known = resumes || self.0.sse_backoff.lock().was_opened();
         if is_gone(status) && session_id.is_some() && known {
-            self.ending().mark_ended(LinkError::Gone.to_string());
+            self.0.ending.mark_ended(LinkError::Gone.to_string());
             return Err(LinkError::Gone.into());
         }
         // A server need not offer an event stream.
@@ -217,19 +205,6 @@ impl StreamableHttpClient for HttpExchange {
         Err(self
             .status_link_error(status, response.headers(), "")
             .into())
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        _max_sse_event_size: usize,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<LinkError>> {
-        self.get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
-            .await
     }
 
     async fn delete_session(
@@ -278,12 +253,12 @@ impl HttpExchange {
     /// Waits until the server's event stream is open: servers lose requests that they send before. A server that never
     /// answers delays only one call.
     async fn wait_for_server_stream(&self) {
-        let mut listening = self.listening().subscribe();
+        let mut listening = self.0.listening.subscribe();
         if timeout(STREAM_OPEN_TIMEOUT, listening.wait_for(|is| *is))
             .await
             .is_err()
         {
-            self.listening().send_replace(true);
+            self.0.listening.send_replace(true);
         }
     }
 
@@ -303,7 +278,10 @@ impl HttpExchange {
         }
         let permit = match request_id {
             // The semaphore is never closed, so this cannot fail.
-            Some(_) => self.request_semaphore().acquire_owned().await.ok(),
+            Some(_) => Arc::clone(&self.0.request_permits)
+                .acquire_owned()
+                .await
+                .ok(),
             None => None,
         };
         headers.insert(
@@ -361,7 +339,7 @@ impl HttpExchange {
                 let most = response_body::MAX_HTTP_MESSAGE_BYTES;
                 let body = response_body::read_body(self, response, most).await?;
                 let message = self.read_json_body(body, id, &media_type).await?;
-                let message = self.messages().keep_tools_list(message);
+                let message = self.0.messages.keep_tools_list(message);
                 Ok(StreamableHttpPostResponse::Json(message, new_session_id))
             }
         }
@@ -377,7 +355,7 @@ impl HttpExchange {
     ) -> Result<ServerJsonRpcMessage, LinkError> {
         let is_long = body.len() > MIN_OFFLOAD_BYTES;
         let excerpt = excerpt(&String::from_utf8_lossy(&body[..body.len().min(1_000)]));
-        let reader = self.reader().clone();
+        let reader = self.0.reader.clone();
         let request_id = id.clone();
         let read = move || {
             let mut read = reader.read(&body, Some(&request_id));
@@ -419,12 +397,12 @@ impl HttpExchange {
         let status = response.status();
         let headers = response.headers().clone();
         let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
-        let json_error = self.reader().read_error_body(&body);
+        let json_error = self.0.reader.read_error_body(&body);
         let unknown_method = json_error
             .as_ref()
-            .is_some_and(|e| e.code.0 == METHOD_NOT_FOUND);
+            .is_some_and(|e| e.code == ErrorCode::METHOD_NOT_FOUND);
         if is_gone(status) && session.is_some() && !unknown_method {
-            self.ending().mark_ended(LinkError::Gone.to_string());
+            self.0.ending.mark_ended(LinkError::Gone.to_string());
             return Err(LinkError::Gone);
         }
         let text = String::from_utf8_lossy(&body);

@@ -18,6 +18,7 @@ use std::{
     },
 };
 
+use futures::FutureExt as _;
 use rmcp::{
     RoleClient,
     model::JsonRpcMessage,
@@ -27,14 +28,11 @@ use rmcp::{
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{Mutex, oneshot},
-    task::{JoinHandle, consume_budget, spawn_blocking},
+    task::{JoinHandle, consume_budget, spawn_blocking, unconstrained},
 };
 use tracing::{debug, warn};
 
-use super::{
-    request_ids::RequestIdOffset, stderr::LastLines, stray_output::StrayOutput,
-    write_order::WriteOrder,
-};
+use super::{request_ids::RequestIdOffset, stderr::LastLines, stray_output::StrayOutput};
 use crate::link::{
     reader::{MessageReader, ReadText},
     server_log::{LogStamp, ServerLog},
@@ -52,7 +50,6 @@ pub(crate) struct StdioTransport<R, W> {
     /// `None` once it was handed over.
     reader: Option<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
-    write_order: WriteOrder,
     /// Set if a line may have been written only in part.
     partial_write: Arc<AtomicBool>,
     /// Unparsed output from the previous transport.
@@ -146,7 +143,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         Self {
             reader: Some(BufReader::with_capacity(64 << 10, pipes.reader)),
             writer: Arc::new(Mutex::new(Some(pipes.writer))),
-            write_order: WriteOrder::default(),
             partial_write: Arc::default(),
             earlier_output: io::Cursor::new(pipes.unread),
             request_ids: RequestIdOffset::starting_at(pipes.next, modern),
@@ -254,14 +250,18 @@ where
         let partial_write = Arc::clone(&self.partial_write);
         self.request_ids.map_outgoing(&mut item);
         self.messages.note_sent(&item);
-        let mut turn = self.write_order.next_turn();
+        // Waits in the queue of the lock from here on: rmcp spawns a task for each message, and a cancellation could
+        // overtake its request.
+        let mut lock = Box::pin(unconstrained(writer.lock_owned()));
+        let locked = (&mut lock).now_or_never();
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             bytes.push(b'\n');
-            // rmcp spawns a task for each message: a cancellation could overtake its request.
-            turn.wait().await;
             // This lock spans an await to keep lines from interleaving.
-            let mut writer = writer.lock().await;
+            let mut writer = match locked {
+                Some(writer) => writer,
+                None => lock.await,
+            };
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
             // The future may be dropped during the write.
             partial_write.store(true, Ordering::Release);

@@ -12,7 +12,7 @@ use tracing::{debug, warn};
 use crate::{
     calls::CallError,
     session::{RequestOptions, Session},
-    sharing::{SessionKey, SlotShared, SubscriberAdded},
+    sharing::{SessionKey, SlotShared},
 };
 use mux_caller::{Caller, Mailbox};
 
@@ -104,7 +104,7 @@ impl ResourceSubscriptions {
         // Added before the request, because an immediate update must not be lost.
         let all = &self.slot_shared.subscribers;
         let workspace = caller.workspace.as_deref();
-        if all.add_subscriber(uri, mailbox, workspace) == SubscriberAdded::TooMany {
+        if !all.add_subscriber(uri, mailbox, workspace) {
             let message = "this client follows too many resources of this server";
             return Err(CallError::TooMuch(message.into()));
         }

@@ -7,9 +7,7 @@ mod slot_timers;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use arc_swap::ArcSwapOption;
 use mux_wire::Fault;
-use parking_lot::Mutex;
 use tokio::{
     sync::mpsc,
     task::AbortHandle,
@@ -19,22 +17,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, warn};
 
 use super::{
+    Slot,
     resource_subscriptions::SubscriptionCommand,
     slot_event::{SessionEnd, SessionWaiter, SlotEvent},
     slot_status::{SlotStatus, UpstreamState},
-    slot_usage::SlotUsage,
     start_queue::{self, BackgroundStart},
 };
 use crate::{
     link::{OpenError, without_output},
     server::{
         circuit_breaker::{BreakerDecision, CircuitBreaker},
-        server_shared::ServerShared,
         server_view::UnavailableCause,
         unavailable::{self, breaker_open_text},
     },
     session::{Session, watch_liveness},
-    sharing::{SessionScope, SlotShared},
 };
 use mux_caller::ListChanges;
 use mux_settings::{ServerDefinition, ShareMode};
@@ -54,19 +50,11 @@ pub(super) enum SlotPhase {
 
 /// The task that owns one slot's state.
 pub(super) struct SlotOwner {
-    pub(in crate::server) server_shared: Arc<ServerShared>,
+    pub(super) slot: Arc<Slot>,
     /// The definition with the workspace of the slot's key filled in.
-    pub(crate) definition: Arc<ServerDefinition>,
-    pub(crate) scope: Arc<SessionScope>,
-    pub(super) event_sender: mpsc::UnboundedSender<SlotEvent>,
-    pub(crate) open: Arc<ArcSwapOption<Session>>,
-    pub(crate) slot_shared: Arc<SlotShared>,
-    /// Commands to the task that owns the subscriptions.
-    pub(super) subscription_commands: mpsc::UnboundedSender<SubscriptionCommand>,
-    pub(super) status: Arc<Mutex<SlotStatus>>,
-    pub(super) usage: Arc<SlotUsage>,
-    pub(in crate::server) breaker: Arc<CircuitBreaker>,
-    pub(in crate::server) phase: SlotPhase,
+    pub(super) definition: Arc<ServerDefinition>,
+    pub(super) breaker: Arc<CircuitBreaker>,
+    pub(super) phase: SlotPhase,
     /// Set if the session is pinged: a remote server does nothing between requests.
     pub(super) pinged: bool,
     /// Set if the session is kept open without callers.
@@ -141,13 +129,13 @@ impl SlotOwner {
             SlotPhase::BackingOff(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
             // A remote session needs no exclusive process: calls in flight on the old session may finish.
             SlotPhase::Open(session, _) if session.is_draining() => {
-                self.server_shared.session_over(session);
-                self.open.store(None);
-                self.scope.set_opener(workspace);
+                self.slot.server_shared.session_over(session);
+                self.slot.open.store(None);
+                self.slot.scope.set_opener(workspace);
                 self.open_or_back_off(vec![waiter]);
             }
             SlotPhase::Open(session, since) => {
-                self.scope.set_opener(workspace);
+                self.slot.scope.set_opener(workspace);
                 // The session has just ended and its process may still be exiting: one process at a time.
                 let session = Arc::clone(session);
                 let since = *since;
@@ -155,7 +143,7 @@ impl SlotOwner {
             }
             // The breaker decides whether callers wait.
             SlotPhase::BackingOff(..) | SlotPhase::Closed => {
-                self.scope.set_opener(workspace);
+                self.slot.scope.set_opener(workspace);
                 self.open_or_back_off(vec![waiter]);
             }
         }
@@ -188,7 +176,8 @@ impl SlotOwner {
                 self.phase = SlotPhase::BackingOff(waiters, until);
             }
             BreakerDecision::Open { until, cause } => {
-                let fault = unavailable::breaker_open_fault(&self.server_shared, until, &cause);
+                let fault =
+                    unavailable::breaker_open_fault(&self.slot.server_shared, until, &cause);
                 answer_waiters(waiters, &Err(fault));
                 let reason = || format!("it {}: {cause}", breaker_open_text());
                 self.update_status(|status| {
@@ -216,7 +205,7 @@ impl SlotOwner {
     }
 
     fn should_be_open(&self) -> bool {
-        self.keep_open && self.server_shared.sharing.current_sharing().share == ShareMode::User
+        self.keep_open && self.slot.server_shared.sharing.current_sharing().share == ShareMode::User
     }
 
     fn start_opening(&mut self, waiters: Vec<SessionWaiter>) {
@@ -236,21 +225,11 @@ impl SlotOwner {
                 ..SlotStatus::default()
             };
         });
-        let event_sender = self.event_sender.clone();
-        let server_shared = Arc::clone(&self.server_shared);
+        let slot = Arc::clone(&self.slot);
         let definition = Arc::clone(&self.definition);
-        let slot_shared = Arc::clone(&self.slot_shared);
-        let status = Arc::clone(&self.status);
         let open = async move {
-            let outcome = start_queue::start_session(
-                &server_shared,
-                &definition,
-                &slot_shared,
-                &status,
-                background,
-            )
-            .await;
-            if let Err(unheard) = event_sender.send(SlotEvent::Opened(outcome))
+            let outcome = start_queue::start_session(&slot, &definition, background).await;
+            if let Err(unheard) = slot.event_sender.send(SlotEvent::Opened(outcome))
                 && let SlotEvent::Opened(Ok(session)) = unheard.0
             {
                 session.close(SERVER_REMOVED_REASON);
@@ -276,7 +255,7 @@ impl SlotOwner {
                 let problem = error.to_string();
                 warn!(problem, "the server cannot be started");
                 let fault = Err(unavailable::start_failed_fault(
-                    &self.server_shared,
+                    &self.slot.server_shared,
                     &self.definition.link,
                     &error,
                 ));
@@ -302,7 +281,7 @@ impl SlotOwner {
 
     fn handle_session_ready(&mut self, session: &Arc<Session>) {
         self.breaker.record_opened();
-        self.server_shared.meters.opened(session.start_time);
+        self.slot.server_shared.meters.opened(session.start_time);
         self.update_status(|status| {
             *status = SlotStatus {
                 state: UpstreamState::Ready,
@@ -310,21 +289,23 @@ impl SlotOwner {
                 ..SlotStatus::default()
             };
         });
-        self.usage.touch();
-        let changed = self.server_shared.session_opened(session);
-        self.open.store(Some(Arc::clone(session)));
-        self.server_shared.catalog_entry.publish_tools();
+        self.slot.usage.touch();
+        let changed = self.slot.server_shared.session_opened(session);
+        self.slot.open.store(Some(Arc::clone(session)));
+        self.slot.server_shared.catalog_entry.publish_tools();
         if changed {
-            self.slot_shared
+            self.slot
+                .slot_shared
                 .list_changes
                 .notify_changed(ListChanges::TOOLS);
         }
         // If the task has ended, there are no subscriptions.
         drop(
-            self.subscription_commands
+            self.slot
+                .subscription_commands
                 .send(SubscriptionCommand::Opened(Arc::clone(session))),
         );
-        let slot_shared = Arc::clone(&self.slot_shared);
+        let slot_shared = Arc::clone(&self.slot.slot_shared);
         let opened = Arc::clone(session);
         let within = self.definition.call_timeout;
         tokio::spawn(
@@ -334,7 +315,7 @@ impl SlotOwner {
         if self.pinged {
             tokio::spawn(watch_liveness(Arc::clone(session), within).in_current_span());
         }
-        let event_sender = self.event_sender.clone();
+        let event_sender = self.slot.event_sender.clone();
         let watched = Arc::clone(session);
         tokio::spawn(async move {
             let reason = watched.wait_stopped().await;
@@ -352,7 +333,7 @@ impl SlotOwner {
 
     /// Records a failed start, or a session that ended too early. Returns the end of the backoff.
     fn record_start_failure(&self, problem: &str, error: Option<&OpenError>) -> Instant {
-        self.server_shared.meters.failed();
+        self.slot.server_shared.meters.failed();
         let now = Instant::now();
         // An ended session may have written about any caller's calls.
         let quotes_calls = error.is_none();
@@ -393,7 +374,7 @@ impl SlotOwner {
     }
 
     fn update_status(&self, change: impl FnOnce(&mut SlotStatus)) {
-        change(&mut self.status.lock());
+        change(&mut self.slot.status.lock());
     }
 }
 

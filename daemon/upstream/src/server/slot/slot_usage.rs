@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 /// How long after a call the slot counts as in use.
@@ -42,7 +42,7 @@ impl Default for SlotUsage {
 
 impl SlotUsage {
     pub(super) fn touch(&self) {
-        *self.last_used() = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
     pub(super) fn begin_call(&self) {
@@ -59,7 +59,7 @@ impl SlotUsage {
     /// The time since which no call is in flight. `None` while a call is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let busy = self.in_flight.load(Ordering::Relaxed) > 0;
-        (!busy).then(|| *self.last_used())
+        (!busy).then(|| *self.last_used.lock())
     }
 
     /// Handles the end of a session. Returns true if the session was called and is still in use: by a live run, or by a
@@ -71,16 +71,16 @@ impl SlotUsage {
             let idle_since = self.idle_since();
             idle_since.is_none_or(|since| since.elapsed() < IN_USE_PERIOD)
         };
-        called && (!self.runs().is_empty() || is_recent())
+        called && (!self.runs.lock().is_empty() || is_recent())
     }
 
     pub(super) fn add_run(&self, run: &str) {
-        self.runs().insert(run.to_owned());
+        self.runs.lock().insert(run.to_owned());
     }
 
     /// Forgets a run that has ended.
     pub(super) fn release_run(&self, run: &str) {
-        if self.runs().remove(run) {
+        if self.runs.lock().remove(run) {
             self.released.notify_waiters();
         }
     }
@@ -98,15 +98,7 @@ impl SlotUsage {
     }
 
     fn is_free(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) == 0 && self.runs().is_empty()
-    }
-
-    fn last_used(&self) -> MutexGuard<'_, Instant> {
-        self.last_used.lock()
-    }
-
-    fn runs(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.runs.lock()
+        self.in_flight.load(Ordering::Acquire) == 0 && self.runs.lock().is_empty()
     }
 }
 

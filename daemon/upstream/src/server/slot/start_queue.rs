@@ -4,17 +4,15 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::slot_status::SlotStatus;
+use super::Slot;
 use crate::{
     link::OpenError,
-    server::{server_shared::ServerShared, start_limiter::run_with_permit},
+    server::start_limiter::run_with_permit,
     server_messages::RequestPolicyContext,
     session::{HandoverKey, Session, SessionInputs, process_fingerprint},
-    sharing::SlotShared,
 };
 use mux_settings::{ServerDefinition, ServerEndpoint};
 
@@ -28,19 +26,18 @@ pub(super) struct BackgroundStart {
 
 /// Starts the session. `definition` has the workspace of the slot's key filled in.
 pub(super) async fn start_session(
-    server_shared: &ServerShared,
+    slot: &Slot,
     definition: &ServerDefinition,
-    slot_shared: &Arc<SlotShared>,
-    status: &Mutex<SlotStatus>,
     background: Option<BackgroundStart>,
 ) -> Result<Arc<Session>, OpenError> {
+    let server_shared = &slot.server_shared;
     let context = &server_shared.context;
     let inputs = SessionInputs {
         catalog_entry: &server_shared.catalog_entry,
         definition,
         launcher: &*context.launcher,
         identity: &server_shared.identity,
-        slot_shared,
+        slot_shared: &slot.slot_shared,
         policy: &RequestPolicyContext {
             identity: server_shared.identity.key().to_owned(),
             policy: Arc::clone(&context.request_policy),
@@ -48,7 +45,7 @@ pub(super) async fn start_session(
         auth: &context.auth,
         sources: &context.sources,
     };
-    let handed = match HandoverKey::of(server_shared.identity.key(), &slot_shared.scope.key()) {
+    let handed = match HandoverKey::of(server_shared.identity.key(), &slot.scope.key()) {
         Some(key) => context.incoming_sessions.take_arrived(&key).await,
         None => None,
     };
@@ -65,8 +62,7 @@ pub(super) async fn start_session(
     }
     let opening = Box::pin(Session::open(inputs));
     let reason = |reason: Option<&str>| {
-        let mut status = status.lock();
-        status.reason = reason.map(str::to_owned);
+        slot.status.lock().reason = reason.map(str::to_owned);
     };
     if let Some(BackgroundStart {
         reason: why,

@@ -38,7 +38,7 @@ impl SlotOwner {
                 return;
             }
         };
-        self.server_shared.session_over(&session);
+        self.slot.server_shared.session_over(&session);
         let now = Instant::now();
         let lived = since.elapsed() >= STABLE_SESSION_AGE;
         let until = if end.closed_by_daemon || lived || session.has_answered() {
@@ -60,8 +60,8 @@ impl SlotOwner {
             self.record_start_failure(&end.reason, None)
         };
         // After the status, because no reader may find a status of a session that is gone.
-        self.open.store(None);
-        let was_in_use = self.usage.end_session() && !end.closed_by_daemon;
+        self.slot.open.store(None);
+        let was_in_use = self.slot.usage.end_session() && !end.closed_by_daemon;
         if waiters.is_empty() && !(was_in_use && self.restarts_in_background()) {
             self.back_off_until(until);
             return;
@@ -101,8 +101,8 @@ impl SlotOwner {
             }
         }
         let Some(session) = session else { return };
-        self.open.store(None);
-        self.server_shared.session_over(&session);
+        self.slot.open.store(None);
+        self.slot.server_shared.session_over(&session);
         if !now {
             session.wait_until_idle().await;
         }

@@ -21,7 +21,7 @@ impl SlotOwner {
             SlotPhase::Open(..) => {
                 let limit = self.idle_close_limit()?;
                 // A call in flight restarts the limit.
-                let since = self.usage.idle_since().unwrap_or_else(Instant::now);
+                let since = self.slot.usage.idle_since().unwrap_or_else(Instant::now);
                 since.checked_add(limit)
             }
             SlotPhase::Closed | SlotPhase::Opening(_) | SlotPhase::Reopening(..) => None,
@@ -39,15 +39,18 @@ impl SlotOwner {
                 let limit = self
                     .idle_close_limit()
                     .unwrap_or(DEFAULT_IDLE_CLOSE_TIMEOUT);
-                let unused = self.usage.idle_since();
+                let unused = self.slot.usage.idle_since();
                 let expired = unused.is_some_and(|since| since.elapsed() >= limit);
-                if expired && !self.slot_shared.subscribers.has_subscribers() && session.is_open() {
+                if expired
+                    && !self.slot.slot_shared.subscribers.has_subscribers()
+                    && session.is_open()
+                {
                     self.keep_open = false;
                     let limit = humantime::format_duration(limit);
                     session.close(&format!("closed after {limit} without a call (idle_close)"));
                 } else if expired {
                     // The session has subscriptions, or is ending.
-                    self.usage.touch();
+                    self.slot.usage.touch();
                 }
             }
             _ => {}
@@ -55,7 +58,7 @@ impl SlotOwner {
     }
 
     fn idle_close_limit(&self) -> Option<Duration> {
-        let by_key = || match self.scope.key() {
+        let by_key = || match self.slot.scope.key() {
             SessionKey::User => None,
             SessionKey::Workspace(_) | SessionKey::Client(_) | SessionKey::Run(_) => {
                 Some(DEFAULT_IDLE_CLOSE_TIMEOUT)
