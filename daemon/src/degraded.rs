@@ -104,7 +104,7 @@ fn descriptors() -> Option<HostCondition> {
 }
 
 fn logs() -> impl Iterator<Item = HostCondition> {
-    let still = |path: &PathBuf| !disk_space::takes(path);
+    let still = |path: &PathBuf| !disk_space::can_write(path);
     let unwritten = rotating_log::unwritable_logs().into_iter();
     unwritten
         .filter(move |(path, _)| still(path))

@@ -48,8 +48,6 @@ const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_SHELL_OUTPUT_BYTES: usize = 16 << 20;
 /// How long the last answers, files and spans may take to be written at the end.
 const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long an authorization server may take at the end to answer with a token.
-const LAST_TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which the daemon checks that its socket file is still its own.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -267,7 +265,7 @@ impl ServingDaemon {
         self.parts.approvals.close();
         if let Some(successor) = successor {
             exit_sequence::admit_successor(&successor, daemon, &connections).await;
-            daemon.service.succeeded_by(successor.pid()).await;
+            daemon.service.succeeded_by(successor.daemon.pid).await;
             drop(listener);
             // The successor holds the lock through its own descriptor.
             drop(lock);
@@ -276,7 +274,7 @@ impl ServingDaemon {
             hand_over_and_exit(successor, waiting, &self.parts).await;
             background.abort();
             connections.wait_until_closed(CLIENT_LEAVE_TIMEOUT).await;
-            self.close(&connections).await;
+            self.parts.close(&connections).await;
             info!("shutdown complete");
             return;
         }
@@ -294,7 +292,7 @@ impl ServingDaemon {
         let service = daemon.service.clone();
         let socket = daemon.paths.socket.clone();
         let ours = self.ours;
-        self.close(&connections).await;
+        self.parts.close(&connections).await;
         // A client that connects from now on finds no socket, or a socket at which the next daemon is started, which
         // then finds a free lock.
         drop(refusing);
@@ -354,40 +352,6 @@ impl ServingDaemon {
             never = daemon.host_conditions.follow() => match never {},
         }
         None
-    }
-
-    /// Ends connections, sessions and children, and writes what is not yet on disk.
-    async fn close(self, connections: &ClientConnections) {
-        let DaemonParts {
-            daemon,
-            upstreams,
-            catalog,
-            pins,
-            audit,
-            tracer,
-            pool,
-            ..
-        } = self.parts;
-        let runs = Arc::clone(&daemon.runs);
-        let launcher = daemon.launcher.clone();
-        let shutdown = daemon.shutdown.clone();
-        drop(daemon);
-        // Clients first, because their requests use everything below.
-        connections.close(LAST_FLUSH_TIMEOUT).await;
-        tokio::select! {
-            () = upstreams.close() => {}
-            // The keeper kills all remaining processes immediately.
-            () = shutdown.requested_now() => {}
-        }
-        upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;
-        runs.inspector().close().await;
-        // Files after the sessions, whose last messages may still change them.
-        catalog.settle(LAST_FLUSH_TIMEOUT).await;
-        pins.settle(LAST_FLUSH_TIMEOUT).await;
-        audit.flush(LAST_FLUSH_TIMEOUT).await;
-        tracer.close().await;
-        launcher.close().await;
-        pool.close();
     }
 }
 

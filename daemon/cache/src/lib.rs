@@ -194,7 +194,7 @@ impl Cache {
     }
 
     async fn open_with(folder: PathBuf, opener: StoreOpener, most: u64) -> Self {
-        panic_hook::hush(CACHE_THREAD_NAMES);
+        panic_hook::log_panics_of(CACHE_THREAD_NAMES);
         let shared = Arc::new(SharedCache::new(CachePhase::Opening));
         let version = format!("v{}-{STORE_VERSION}", envelope::ENVELOPE_FORMAT);
         let (opened, is_open) = oneshot::channel();

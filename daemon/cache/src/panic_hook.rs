@@ -8,7 +8,7 @@ use tracing::error;
 static PANIC_HOOK_INSTALLED: Once = Once::new();
 
 /// Installs the hook for all threads whose names start with one of `names`.
-pub(super) fn hush(names: &'static [&'static str]) {
+pub(super) fn log_panics_of(names: &'static [&'static str]) {
     PANIC_HOOK_INSTALLED.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panicked| {

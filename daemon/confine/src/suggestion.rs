@@ -224,7 +224,7 @@ fn remark_of_ungrantable(path: &Path, access: FileAccess, server: &ObservedServe
 impl ObservedServer {
     /// True if no grant matters for this path: every sandbox has it, or none.
     fn has_anyway(&self, path: &Path, access: FileAccess) -> bool {
-        let is_below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+        let is_below = |folders: &[PathBuf]| is_any_above(folders, path);
         let is_named = self.folder_named(path).is_some();
         let is_system = SYSTEM_FILES.iter().any(|file| path.starts_with(file));
         let is_program = is_below(&self.program)

@@ -117,7 +117,7 @@ pub enum FrameError {
 }
 
 /// Splits received bytes into frames.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct FrameBuffer(VecDeque<u8>);
 
 impl FrameBuffer {

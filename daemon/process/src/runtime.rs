@@ -10,9 +10,9 @@ use std::{io, thread, time::Duration};
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Worker threads, for connections, sessions and runs. Half of the processors are left to servers, workers and clients:
+/// Worker threads, for connections, sessions and runs. Half of the CPUs are left to servers, workers and clients:
 /// a message waits longer for them than for the daemon, and each further thread would often wake up without work.
-const PROCESSORS_PER_WORKER_THREAD: usize = 2;
+const CPUS_PER_WORKER_THREAD: usize = 2;
 const MAX_WORKER_THREADS: usize = 8;
 /// The minimum while polls are watched. The watch makes the runtime look for events before each poll, and there a task
 /// that has used up its budget is woken to run next: on one thread, it would keep all others from running.
@@ -29,13 +29,13 @@ const MIN_STARTABLE_THREADS: usize = 4;
 
 /// Builds the runtime. Fails if the system does not start its threads. `watch_polls` enables [`longest_poll`].
 pub fn build_runtime(watch_polls: bool) -> io::Result<Runtime> {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
     let min = if watch_polls {
         MIN_WATCHED_WORKER_THREADS
     } else {
         1
     };
-    let threads = (processors / PROCESSORS_PER_WORKER_THREAD).clamp(min, MAX_WORKER_THREADS);
+    let threads = (cpus / CPUS_PER_WORKER_THREAD).clamp(min, MAX_WORKER_THREADS);
     probe_threads(threads + MIN_STARTABLE_THREADS)?;
     let mut builder = Builder::new_multi_thread();
     builder

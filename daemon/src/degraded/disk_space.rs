@@ -61,7 +61,7 @@ impl DaemonDirs {
         let mut full: BTreeMap<u64, (&Path, Vec<&str>)> = BTreeMap::new();
         let mut found = Vec::new();
         for (dir, what) in kept {
-            let Some(disk) = system::look(dir) else {
+            let Some(disk) = system::read_disk(dir) else {
                 found.push(HostCondition::new(
                     "missing",
                     format!("{} no longer exists: {what} cannot be kept", dir.display()),
@@ -99,14 +99,14 @@ impl DaemonDirs {
 }
 
 /// Returns true if a file could probably be written again. Does not write to it.
-pub(super) fn takes(file: &Path) -> bool {
+pub(super) fn can_write(file: &Path) -> bool {
     let opens = OpenOptions::new()
         .append(true)
         .create(true)
         .open(file)
         .is_ok();
     opens
-        && system::look(file)
+        && system::read_disk(file)
             .is_some_and(|disk| disk.free.is_none_or(|free| free >= MIN_FREE_BYTES))
 }
 

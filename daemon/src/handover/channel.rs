@@ -4,7 +4,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt, io,
+    io,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     time::Duration,
 };
@@ -18,16 +18,11 @@ use mux_keeper::{
     wire::{FrameBuffer, OutgoingFrame},
 };
 
+#[derive(Debug)]
 pub(super) struct HandoverChannel {
     stream: UnixStream,
     inbox: FrameBuffer,
     fds: VecDeque<OwnedFd>,
-}
-
-impl fmt::Debug for HandoverChannel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HandoverChannel").finish_non_exhaustive()
-    }
 }
 
 impl HandoverChannel {

@@ -2,15 +2,15 @@
 //!
 //! Invariant: neither a [`Predecessor`] nor a [`Successor`] can be constructed.
 
-use std::{convert::Infallible, path::PathBuf};
+use std::convert::Infallible;
 
 use interprocess::local_socket::tokio::Listener;
-use tokio::{
-    io::DuplexStream,
-    sync::{mpsc, oneshot},
-};
+use tokio::{io::DuplexStream, sync::mpsc};
 
-use super::error::HandoverError;
+use super::{
+    error::HandoverError,
+    upgrade_request::{NextDaemon, PendingUpgrade},
+};
 use crate::lifecycle::{InstanceLock, ServiceManager};
 use mux_catalog::Catalog;
 use mux_keeper::Keeper;
@@ -51,31 +51,16 @@ impl Predecessor {
     }
 }
 
-#[expect(dead_code, reason = "an upgrade is refused, whatever it asks for")]
-#[derive(Clone, Debug)]
-pub(crate) struct UpgradeTarget {
-    pub(crate) binary: PathBuf,
-    pub(crate) contract: u32,
-}
-
 pub(crate) struct Successor {
+    pub(crate) daemon: NextDaemon,
     never: Infallible,
 }
 
 impl Successor {
-    pub(crate) fn pid(&self) -> u32 {
-        match self.never {}
-    }
-
     pub(crate) async fn let_in(&self, _: impl FnOnce(DuplexStream)) {
         match self.never {}
     }
 }
-
-pub(crate) type PendingUpgrade = (
-    UpgradeTarget,
-    oneshot::Sender<Result<mux_proto::Upgraded, HandoverError>>,
-);
 
 #[expect(dead_code, reason = "nothing is handed over")]
 pub(crate) struct HandoverSource<'a> {

@@ -9,7 +9,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
-    path::{Path, PathBuf},
+    path::Path,
     process::Stdio,
     sync::Arc,
     time::{Duration, Instant},
@@ -18,7 +18,7 @@ use std::{
 use interprocess::local_socket::tokio::Listener;
 use tokio::{
     process::{Child, Command},
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     time::timeout,
 };
 use tracing::{info, warn};
@@ -27,13 +27,13 @@ use super::{
     channel::HandoverChannel,
     error::HandoverError,
     frames::{HANDOVER_PROTOCOL_VERSION, PredecessorFrame, SuccessorFrame},
+    upgrade_request::{NextDaemon, PendingUpgrade, UpgradeTarget},
 };
 use crate::lifecycle::{InstanceLock, ServiceManager, StartupLock};
 use mux_cache::Cache;
 use mux_catalog::Catalog;
 use mux_keeper::wire::KEEPER_PROTOCOL_VERSION as KEEPER_WIRE;
 use mux_process::{core_dumps, descriptor_limits};
-use mux_proto::Upgraded;
 use mux_runs::Runs;
 use mux_upstream::{HandoverKey, ProcessLauncher, Upstreams};
 
@@ -48,26 +48,14 @@ const STARTUP_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long this daemon may take to stop using the cache.
 const CACHE_RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A request to hand over to another program.
-#[derive(Clone, Debug)]
-pub(crate) struct UpgradeTarget {
-    pub(crate) binary: PathBuf,
-    /// The contract that the requesting client speaks.
-    pub(crate) contract: u32,
-}
-
 /// The next daemon, once it serves.
 pub(crate) struct Successor {
-    serving: Upgraded,
+    pub(crate) daemon: NextDaemon,
     pub(super) channel: HandoverChannel,
     pub(super) announced: Vec<HandoverKey>,
 }
 
 impl Successor {
-    pub(crate) fn pid(&self) -> u32 {
-        self.serving.pid
-    }
-
     /// Sends the successor a connection to this daemon, on which it reads the runs that continue here. `serve` serves
     /// this daemon's end.
     pub(crate) async fn let_in(&self, serve: impl FnOnce(tokio::net::UnixStream)) {
@@ -93,11 +81,6 @@ impl Successor {
     }
 }
 
-pub(crate) type PendingUpgrade = (
-    UpgradeTarget,
-    oneshot::Sender<Result<Upgraded, HandoverError>>,
-);
-
 /// Everything that is handed over or must be released first.
 pub(crate) struct HandoverSource<'a> {
     pub(crate) listener: &'a Listener,
@@ -119,13 +102,15 @@ impl HandoverSource<'_> {
             info!(binary = %wanted.binary.display(), "upgrade requested");
             match self.attempt(&wanted).await {
                 Ok(successor) => {
-                    let serving = successor.serving.clone();
-                    let Upgraded { pid, build, ms, .. } = &serving;
-                    info!(pid, build, ms, "successor is serving");
+                    let daemon = successor.daemon.clone();
+                    let NextDaemon {
+                        pid, build, took, ..
+                    } = &daemon;
+                    info!(pid, build, ?took, "successor is serving");
                     // A client that is told of the successor must reach it with its next request, not this daemon,
                     // whose sessions are about to be handed over. The client may have disconnected.
                     self.runs.stop_admission();
-                    drop(answer.send(Ok(serving)));
+                    drop(answer.send(Ok(daemon)));
                     return successor;
                 }
                 Err(error) => {
@@ -143,7 +128,7 @@ impl HandoverSource<'_> {
         let (near, far) = UnixStream::pair()?;
         let mut channel = HandoverChannel::new(near)?;
         let mut child = launch(&wanted.binary, far)?;
-        let (mut serving, announced) = match self.talk(&mut channel, wanted).await {
+        let (daemon, announced) = match self.talk(&mut channel, wanted, began).await {
             Ok(said) => said,
             Err(error) => {
                 end(&mut child).await;
@@ -154,20 +139,20 @@ impl HandoverSource<'_> {
                 return Err(error);
             }
         };
-        serving.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Successor {
-            serving,
+            daemon,
             channel,
             announced,
         })
     }
 
-    /// Exchanges frames in turns, until the successor serves. The caller measures the time.
+    /// Exchanges frames in turns, until the successor serves.
     async fn talk(
         &self,
         channel: &mut HandoverChannel,
         wanted: &UpgradeTarget,
-    ) -> Result<(Upgraded, Vec<HandoverKey>), HandoverError> {
+        began: Instant,
+    ) -> Result<(NextDaemon, Vec<HandoverKey>), HandoverError> {
         let (build, contract) = match hear(channel, "say hello", SUCCESSOR_HELLO_TIMEOUT).await? {
             SuccessorFrame::Hello {
                 wire,
@@ -212,13 +197,13 @@ impl HandoverSource<'_> {
             self.catalog.attach_cache(cache);
         }
         let (pid, announced) = serving?;
-        let serving = Upgraded {
+        let daemon = NextDaemon {
             pid,
             build,
             contract,
-            ms: 0,
+            took: began.elapsed(),
         };
-        Ok((serving, announced))
+        Ok((daemon, announced))
     }
 
     /// Lets the successor open the cache, and then serve.

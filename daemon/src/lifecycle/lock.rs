@@ -33,6 +33,15 @@ pub enum LockError {
     Held { path: PathBuf, waited: Duration },
 }
 
+impl LockError {
+    fn of(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 /// The right to serve. There is one for each `MUX_HOME`, held for the daemon's life.
 #[derive(Debug)]
 pub struct InstanceLock {
@@ -44,10 +53,7 @@ pub struct InstanceLock {
 impl InstanceLock {
     /// Takes the lock; `None` if another process holds it.
     pub fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
-        let failed = |source| LockError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = LockError::of(path);
         let file = open(path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self::locked(file, path))),
@@ -58,10 +64,7 @@ impl InstanceLock {
 
     /// Takes the lock as soon as its holder, which is ending, releases it.
     pub fn wait(path: &Path, patience: Duration) -> Result<Self, LockError> {
-        let failed = |source| LockError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = LockError::of(path);
         let file = open(path).map_err(failed)?;
         let (sender, locked) = mpsc::channel();
         // A blocking flock cannot be cancelled: at a timeout, the thread ends with the process.
@@ -122,10 +125,7 @@ pub struct StartupLock(#[expect(dead_code, reason = "held for its lock")] File);
 impl StartupLock {
     /// Takes the lock, after waiting for any other process that starts a daemon.
     pub fn take(path: &Path) -> Result<Self, LockError> {
-        let failed = |source| LockError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = LockError::of(path);
         let file = open(path).map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(Self(file))

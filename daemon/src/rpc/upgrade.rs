@@ -4,7 +4,11 @@ use mux_proto::{self as wire, Kind};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::{daemon::Daemon, handover::UpgradeTarget};
+use super::convert;
+use crate::{
+    daemon::Daemon,
+    handover::{NextDaemon, UpgradeTarget},
+};
 
 pub(super) async fn upgrade(
     daemon: &Daemon,
@@ -23,9 +27,20 @@ pub(super) async fn upgrade(
         error
     };
     daemon.upgrades.send(wish).await.map_err(|_| ending())?;
-    answered.await.map_err(|_| ending())?.map_err(|error| {
+    let NextDaemon {
+        pid,
+        build,
+        contract,
+        took,
+    } = answered.await.map_err(|_| ending())?.map_err(|error| {
         let message = format!("this muxd continues: {error}");
         wire::Error::new(Kind::Unavailable, message)
             .hint("see `mux logs`; `mux restart` stops it and starts another")
+    })?;
+    Ok(wire::Upgraded {
+        pid,
+        build,
+        contract,
+        ms: convert::millis(took),
     })
 }

@@ -1,15 +1,19 @@
-//! Builds a daemon: creates every part and connects the parts.
+//! Builds a daemon, by creating and connecting its parts, and ends it.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
 use tokio::sync::{mpsc, watch};
 
-use super::ServeError;
+use super::{LAST_FLUSH_TIMEOUT, ServeError};
 use crate::{
     daemon::Daemon,
     handover::PendingUpgrade,
     lifecycle::{DaemonSetup, Shutdown},
+    rpc::ClientConnections,
 };
 use mux_approvals::Approvals;
 use mux_audit::AuditLog;
@@ -30,6 +34,9 @@ use mux_upstream::{
     IncomingSessions, ProcessLauncher, ServerContext, ServerLauncher, ServerRequestPolicy,
     StartLimiter, Upstreams,
 };
+
+/// How long an authorization server may take at the end to answer with a token.
+const LAST_TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The surroundings in which a daemon is built.
 pub(super) struct DaemonSurroundings {
@@ -149,5 +156,39 @@ impl DaemonParts {
             tracer,
             pool,
         })
+    }
+
+    /// Ends connections, sessions and children, and writes what is not yet on disk.
+    pub(super) async fn close(self, connections: &ClientConnections) {
+        let Self {
+            daemon,
+            upstreams,
+            catalog,
+            pins,
+            audit,
+            tracer,
+            pool,
+            ..
+        } = self;
+        let runs = Arc::clone(&daemon.runs);
+        let launcher = daemon.launcher.clone();
+        let shutdown = daemon.shutdown.clone();
+        drop(daemon);
+        // Clients first, because their requests use everything below.
+        connections.close(LAST_FLUSH_TIMEOUT).await;
+        tokio::select! {
+            () = upstreams.close() => {}
+            // The keeper kills all remaining processes immediately.
+            () = shutdown.requested_now() => {}
+        }
+        upstreams.auth().finish_exchanges(LAST_TOKEN_TIMEOUT).await;
+        runs.inspector().close().await;
+        // Files after the sessions, whose last messages may still change them.
+        catalog.settle(LAST_FLUSH_TIMEOUT).await;
+        pins.settle(LAST_FLUSH_TIMEOUT).await;
+        audit.flush(LAST_FLUSH_TIMEOUT).await;
+        tracer.close().await;
+        launcher.close().await;
+        pool.close();
     }
 }

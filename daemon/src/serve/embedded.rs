@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    LAST_FLUSH_TIMEOUT, ServeError,
+    ServeError,
     daemon_parts::{DaemonParts, DaemonSurroundings},
     pool_settings,
 };
@@ -100,11 +100,6 @@ impl EmbeddedDaemon {
         self.parts.approvals.close();
         self.parts.approvals.wait_until_none_held().await;
         self.background.abort();
-        self.connections.close(LAST_FLUSH_TIMEOUT).await;
-        self.parts.upstreams.close().await;
-        self.parts.catalog.settle(LAST_FLUSH_TIMEOUT).await;
-        self.parts.pins.settle(LAST_FLUSH_TIMEOUT).await;
-        self.parts.audit.flush(LAST_FLUSH_TIMEOUT).await;
-        self.parts.pool.close();
+        self.parts.close(&self.connections).await;
     }
 }

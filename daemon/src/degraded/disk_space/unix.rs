@@ -10,7 +10,7 @@ use nix::{
 use super::DiskState;
 
 /// `None` if there is nothing at the path.
-pub(super) fn look(path: &Path) -> Option<DiskState> {
+pub(super) fn read_disk(path: &Path) -> Option<DiskState> {
     let disk = statvfs(path).ok()?;
     Some(DiskState {
         free: free(&disk),

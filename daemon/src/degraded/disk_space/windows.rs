@@ -12,7 +12,7 @@ use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
 use super::DiskState;
 
 /// `None` if there is nothing at the path.
-pub(super) fn look(path: &Path) -> Option<DiskState> {
+pub(super) fn read_disk(path: &Path) -> Option<DiskState> {
     let found = path.metadata().ok()?;
     let dir = if found.is_dir() { path } else { path.parent()? };
     Some(DiskState {
