@@ -43,13 +43,13 @@ pub use self::{
     query_document::DocumentError,
 };
 use super::{
-    Source,
     description::{DescriptionDocument, DescriptionOrigin},
     http::{AllowedOrigins, ApiClient},
+    source::Source,
     source_config::SourceConfig,
-    weight,
 };
 use mux_settings::DescriptionLocation;
+use mux_text::json_weight as weight;
 
 /// The limit of an introspection result, in `json_weight` values. The same as for an OpenAPI description.
 const MAX_INTROSPECTION_VALUES: usize = 4_000_000;

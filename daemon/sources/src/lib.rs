@@ -10,7 +10,7 @@
 //! - `description` has the locations of descriptions: a watched file, or a URL (`description_fetcher`) whose responses
 //!   are cached (`description_cache`), both decoded by `description_bytes`. A cached description is used immediately,
 //!   whatever its age, and refreshed in the background.
-//! - `live_source` is an open source and the description that it follows. A new description replaces the old one only
+//! - `source` is what all sources have: functions, calls, and the reasons for which these fail. `live_source` is an open source and the description that it follows. A new description replaces the old one only
 //!   if all of it was read. `source_config` is the configuration of a source, and `call_progress` the progress and the
 //!   time limits of a call in flight. `tool_pages` holds a long list of functions.
 //! - `first_seen_origins` records the origins at which each source was called, and its tokens fetched, when its
@@ -54,21 +54,19 @@ mod graphql;
 mod http;
 mod live_source;
 pub mod openapi;
+mod source;
 mod source_config;
 mod tool_pages;
 
 use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::ClientBuilder;
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 pub use self::graphql::{
@@ -82,15 +80,12 @@ pub use self::http::source_secrets;
 pub use self::{
     call_progress::{CallLimits, CallProgress},
     live_source::{DescriptionStatus, RefreshReport},
+    source::{CallFailure, SOURCE_WARNING, Source, SourceNote, SourceReport},
 };
 use self::{
     description::DescriptionCache, first_seen_origins::FirstSeenOrigins, http::HttpClientFactory,
     live_source::LiveSource, source_config::SourceConfig,
 };
-use mux_text::json_weight as weight;
-
-/// The member of a result's `_meta` with a warning about the result. The client for agents reads it, too.
-pub const SOURCE_WARNING: &str = "mux/warning";
 
 /// The sources that are open.
 #[derive(Debug)]
@@ -175,126 +170,4 @@ impl Sources {
     fn lock_live_sources(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveSource>>> {
         self.standing.lock()
     }
-}
-
-/// A description that was read: its functions, and the way to call each.
-pub trait Source: Send + Sync + fmt::Debug {
-    /// The name and the version that the API gives itself.
-    fn identity(&self) -> (String, String);
-
-    /// The functions of a page as MCP tools. Pages are counted from 0.
-    fn tools(&self, page: usize) -> Vec<Value>;
-
-    /// The number of pages, 0 if there are no functions.
-    fn tool_page_count(&self) -> usize {
-        1
-    }
-
-    /// The number of functions.
-    fn function_count(&self) -> usize;
-
-    /// Facts about the source for the user.
-    fn report(&self) -> SourceReport {
-        SourceReport::default()
-    }
-
-    /// Reports to `judge` the other functions whose work a call does. The time that this takes depends on the
-    /// arguments, within limits, so it must not run on the runtime's threads.
-    fn equivalent_fields(
-        &self,
-        _tool: &str,
-        _arguments: &Map<String, Value>,
-        _judge: &mut FieldJudge<'_>,
-    ) -> Result<CallEffects, DocumentError> {
-        Ok(CallEffects::default())
-    }
-
-    /// The members of object arguments that are sent like separate arguments, in the form of those arguments. Members
-    /// that a server may read as one name are in different objects.
-    fn members_as_arguments(
-        &self,
-        _tool: &str,
-        _arguments: &Map<String, Value>,
-    ) -> Vec<Map<String, Value>> {
-        Vec::new()
-    }
-
-    /// Returns an MCP `CallToolResult`. Dropping the future cancels the request.
-    fn call(
-        self: Arc<Self>,
-        tool: String,
-        arguments: Map<String, Value>,
-        telling: CallProgress,
-    ) -> BoxFuture<'static, Result<Value, CallFailure>>;
-}
-
-/// Facts about a source that a user may want to know.
-#[derive(Clone, Debug, Default)]
-pub struct SourceReport {
-    /// Problems, such as skipped operations and credentials that match no security scheme.
-    pub notes: Vec<SourceNote>,
-    /// The security schemes that functions need but that have no credential.
-    pub missing: Vec<String>,
-    /// Functions that cannot be called because their origin is not allowed.
-    pub forbidden: BTreeSet<String>,
-    /// The origins at which functions are called and tokens are fetched, for display.
-    pub origins: BTreeSet<String>,
-    /// The number of requests sent so far.
-    pub requests: u64,
-}
-
-/// A problem of a source, with its remedy if there is one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SourceNote {
-    pub text: String,
-    /// The remedy, if there is a single one.
-    pub fix: Option<String>,
-}
-
-impl SourceNote {
-    fn with_fix(text: String, fix: String) -> Self {
-        let fix = Some(fix);
-        Self { text, fix }
-    }
-}
-
-impl From<String> for SourceNote {
-    fn from(text: String) -> Self {
-        Self { text, fix: None }
-    }
-}
-
-impl fmt::Display for SourceNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fix {
-            Some(fix) => write!(f, "{}; {fix}", self.text),
-            None => f.write_str(&self.text),
-        }
-    }
-}
-
-/// The reason a call has no result.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum CallFailure {
-    /// Nothing happened: the request could not be sent, or the API did not accept it.
-    #[error("{0}")]
-    Declined(String),
-    /// Nothing was sent: a credential is missing or cannot be used.
-    #[error("{why}")]
-    Credential { why: String, fix: String },
-    /// Nothing was sent: the user has not allowed the origin of the function.
-    #[error("{why}")]
-    Forbidden { why: String, fix: String },
-    /// The request was sent, and the response exceeds a limit.
-    #[error("{0}")]
-    TooMuch(String),
-    /// The request was sent, and its outcome is unknown.
-    #[error("{0}")]
-    Lost(String),
-    /// The arguments do not make a valid request.
-    #[error("{0}")]
-    Unfit(String),
-    /// The description no longer has this function.
-    #[error("there is no function {0:?}")]
-    Unknown(String),
 }

@@ -22,11 +22,11 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
-    Source, SourceReport,
     description::{
         self, CachedDescription, DescriptionCache, DescriptionDocument, DescriptionOrigin,
         FetchOutcome, HttpValidators,
     },
+    source::{Source, SourceReport},
     source_config::SourceConfig,
 };
 use mux_text::{canonical_json, digest::DigestKey};
@@ -163,28 +163,29 @@ impl LiveSource {
         shelf: Arc<DescriptionCache>,
     ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
         let making = Arc::new(making);
-        let (source, seen) = match &origin {
-            DescriptionOrigin::File(_) => found(&making, &origin).await?,
+        let cached = match &origin {
+            DescriptionOrigin::File(_) => None,
             DescriptionOrigin::Far(far) => {
-                let of = making.name.clone();
+                let shelf = Arc::clone(&shelf);
+                let name = making.name.clone();
                 let address = far.address.clone();
-                let kept = {
-                    let shelf = Arc::clone(&shelf);
-                    blocking(move || Ok(shelf.read(&of, &address))).await?
-                };
-                let known = match kept {
-                    // The description may have been cached by another version of muxd.
-                    Some(mut kept) => of_kept(&making, &origin, &mut kept).await.ok(),
-                    None => None,
-                };
-                if let Some(known) = known {
-                    known
-                } else {
-                    let (source, seen, kept) = fetched(&making, &origin).await?;
-                    keep(&shelf, &making, &origin, kept).await;
-                    (source, seen)
-                }
+                blocking(move || Ok(shelf.read(&name, &address))).await?
             }
+        };
+        let known = match cached {
+            // The description may have been cached by another version of muxd.
+            Some(mut kept) => of_kept(&making, &origin, &mut kept).await.ok(),
+            None => None,
+        };
+        let (source, seen) = if let Some(known) = known {
+            known
+        } else {
+            let kept = request_description(&origin, None).await?;
+            let mut kept = kept
+                .ok_or("the server answered `not modified` to a request that had no validators")?;
+            let found = of_kept(&making, &origin, &mut kept).await?;
+            keep(&shelf, &making, &origin, kept).await;
+            found
         };
         let (current, receiver) = watch::channel(source);
         let this = Arc::new(Self {
@@ -268,45 +269,11 @@ impl LiveSource {
 
     async fn look(&self) -> Result<RefreshReport, String> {
         let before = self.seen().clone();
-        let (text, version, private) = match &self.origin {
-            DescriptionOrigin::File(path) => {
-                let path = path.clone();
-                let text = blocking(move || description::read_description_file(&path)).await?;
-                (text, HttpValidators::default(), None)
-            }
-            DescriptionOrigin::Far(far) => {
-                // If the text's origin is not known, the whole text must be fetched again.
-                let known = before.private.map(|_| &before.version);
-                match far.fetch.fetch(known).await? {
-                    FetchOutcome::New {
-                        text,
-                        version,
-                        private,
-                    } => (text, version, Some(private)),
-                    FetchOutcome::Same => {
-                        self.seen().fetched = SystemTime::now();
-                        let shelf = Arc::clone(&self.shelf);
-                        let name = self.making.name.clone();
-                        let address = far.address.clone();
-                        let touch = move || {
-                            if let Some(kept) = shelf.read(&name, &address) {
-                                let fetched = SystemTime::now();
-                                let kept = CachedDescription { fetched, ..kept };
-                                shelf.keep(&name, &address, &kept);
-                            }
-                            Ok(())
-                        };
-                        blocking(touch).await?;
-                        return Ok(self.same());
-                    }
-                }
-            }
-        };
-        let kept = CachedDescription {
-            text,
-            version,
-            fetched: SystemTime::now(),
-            private,
+        // If the text's origin is not known, the whole text must be fetched again.
+        let known = before.private.map(|_| &before.version);
+        let Some(kept) = request_description(&self.origin, known).await? else {
+            self.note_unchanged().await?;
+            return Ok(self.same());
         };
         let (mut kept, same) = blocking(move || {
             let same = blake3::hash(kept.text.as_bytes()) == before.text;
@@ -329,6 +296,26 @@ impl LiveSource {
         };
         keep(&self.shelf, &self.making, &self.origin, kept).await;
         Ok(found)
+    }
+
+    /// Notes that the cached description is current.
+    async fn note_unchanged(&self) -> Result<(), String> {
+        let fetched = SystemTime::now();
+        self.seen().fetched = fetched;
+        let DescriptionOrigin::Far(far) = &self.origin else {
+            return Ok(());
+        };
+        let shelf = Arc::clone(&self.shelf);
+        let name = self.making.name.clone();
+        let address = far.address.clone();
+        let touch = move || {
+            if let Some(kept) = shelf.read(&name, &address) {
+                let kept = CachedDescription { fetched, ..kept };
+                shelf.keep(&name, &address, &kept);
+            }
+            Ok(())
+        };
+        blocking(touch).await
     }
 
     fn same(&self) -> RefreshReport {
@@ -371,51 +358,32 @@ impl LiveSource {
 
 type SourceWithState = (Arc<dyn Source>, DescriptionState);
 
-/// Reads the description from a file.
-async fn found(
-    making: &Arc<SourceConfig>,
+/// Reads the file, or fetches the description. `None` if the description with the validators in `known` is current.
+async fn request_description(
     origin: &DescriptionOrigin,
-) -> Result<SourceWithState, String> {
-    let DescriptionOrigin::File(path) = origin else {
-        return Err("the description is not a file".into());
+    known: Option<&HttpValidators>,
+) -> Result<Option<CachedDescription>, String> {
+    let (text, version, private) = match origin {
+        DescriptionOrigin::File(path) => {
+            let path = path.clone();
+            let text = blocking(move || description::read_description_file(&path)).await?;
+            (text, HttpValidators::default(), None)
+        }
+        DescriptionOrigin::Far(far) => match far.fetch.fetch(known).await? {
+            FetchOutcome::New {
+                text,
+                version,
+                private,
+            } => (text, version, Some(private)),
+            FetchOutcome::Same => return Ok(None),
+        },
     };
-    let path = path.clone();
-    let text = blocking(move || description::read_description_file(&path)).await?;
-    let mut kept = CachedDescription {
-        text,
-        version: HttpValidators::default(),
-        fetched: SystemTime::now(),
-        private: None,
-    };
-    of_kept(making, origin, &mut kept).await
-}
-
-/// Fetches the description.
-async fn fetched(
-    making: &Arc<SourceConfig>,
-    origin: &DescriptionOrigin,
-) -> Result<(Arc<dyn Source>, DescriptionState, CachedDescription), String> {
-    let DescriptionOrigin::Far(far) = origin else {
-        return Err("the description is a file".into());
-    };
-    let FetchOutcome::New {
+    Ok(Some(CachedDescription {
         text,
         version,
+        fetched: SystemTime::now(),
         private,
-    } = far.fetch.fetch(None).await?
-    else {
-        return Err(
-            "the server answered `not modified` to a request that had no validators".into(),
-        );
-    };
-    let mut kept = CachedDescription {
-        text,
-        version,
-        fetched: SystemTime::now(),
-        private: Some(private),
-    };
-    let (source, seen) = of_kept(making, origin, &mut kept).await?;
-    Ok((source, seen, kept))
+    }))
 }
 
 /// Reads a description. Its class is never higher than that of an earlier description of the entry, and is recorded once

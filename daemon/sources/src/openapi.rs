@@ -53,10 +53,11 @@ pub use self::{
     server_address::ServerOverrides,
 };
 use super::{
-    CallFailure, CallProgress, Source, SourceNote, SourceReport,
+    call_progress::CallProgress,
     description::DescriptionDocument,
     first_seen_origins::DescribedOrigins,
     http::{AllowedOrigins, ApiClient, MAX_PAGES, allowed_origins},
+    source::{CallFailure, Source, SourceNote, SourceReport},
     source_config::SourceConfig,
 };
 use mux_process::malloc_trim;

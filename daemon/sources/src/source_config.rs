@@ -2,22 +2,20 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use reqwest::{
-    Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
-    redirect,
-};
+use reqwest::{Url, header::HeaderMap, redirect};
 
 use super::{
-    Source,
     description::{
         DescriptionDocument, DescriptionFetcher, DescriptionOrigin, OwnHostResolver,
         RemoteDescription,
     },
     first_seen_origins::{DescribedOrigins, FirstSeenOrigins},
     graphql,
-    http::{AllowedOrigins, ApiClient, EntryState, HttpClientFactory, SecurityScheme},
+    http::{
+        AllowedOrigins, ApiClient, EntryState, HttpClientFactory, SecurityScheme, entry_headers,
+    },
     openapi,
+    source::Source,
 };
 use mux_settings::{DescriptionLocation, SourceKind};
 
@@ -170,17 +168,11 @@ impl SourceConfig {
         let parsed = Url::parse(url).map_err(|_| "its address cannot be read".to_owned())?;
         let base = settings.base_url.as_deref();
         let base = base.and_then(|base| Url::parse(base).ok());
-        let mut headers = HeaderMap::new();
-        if base.is_some_and(|base| base.origin() == parsed.origin()) {
-            for (name, value) in &settings.headers {
-                let name = HeaderName::try_from(name)
-                    .map_err(|_| format!("headers: {name:?} is not a header name"))?;
-                let mut value = HeaderValue::from_str(value.expose())
-                    .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
-                value.set_sensitive(true);
-                headers.insert(name, value);
-            }
-        }
+        let headers = if base.is_some_and(|base| base.origin() == parsed.origin()) {
+            entry_headers(settings)?
+        } else {
+            HeaderMap::new()
+        };
         // A request without credentials may be redirected anywhere that the policy allows, but never from https to
         // http.
         let free = headers.is_empty();

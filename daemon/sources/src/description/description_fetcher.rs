@@ -26,7 +26,9 @@ use super::{
 };
 use crate::http::SecretMask;
 use mux_http::{
-    address_policy::{AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url},
+    address_policy::{
+        AddressClass, AddressPolicy, AddressRefusal, class_of, class_of_url, url_without_secrets,
+    },
     connect_failure::connect_failure,
     proxies::{UsedProxy, used_proxy},
     response_body::read_body,
@@ -202,11 +204,7 @@ impl DescriptionFetcher {
     }
 
     fn problem_text(&self, what: &str) -> String {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        // Fails only for an address without a host.
-        _ = url.set_username("");
-        _ = url.set_password(None);
+        let url = url_without_secrets(&self.url);
         self.mask.words(&format!("{url} {what}"))
     }
 }

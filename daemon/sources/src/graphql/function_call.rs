@@ -57,7 +57,15 @@ pub(super) fn call(
         // Policy could not check a document that cannot be parsed, so it is not sent.
         let document = document.map_err(|error| FunctionCallError::Mistake(error.to_string()))?;
         let effect = document.effect(operation_name(&arguments));
-        return any(arguments, effect, means);
+        if effect == DocumentEffect::Subscribes {
+            let why = "subscriptions are not supported: only queries and mutations can be sent";
+            return Err(FunctionCallError::Mistake(why.into()));
+        }
+        let safe = effect == DocumentEffect::Reads;
+        return Ok(FunctionCall {
+            request: request(Value::Object(arguments), safe, means),
+            field: None,
+        });
     }
     let (operation, field) = function(schema, tool).ok_or(FunctionCallError::Unknown)?;
     let query =
@@ -81,7 +89,7 @@ pub(super) fn document_of(arguments: &Map<String, Value>) -> Result<&str, Docume
 }
 
 /// The name of the operation in the document to run.
-pub(super) fn operation_name(arguments: &Map<String, Value>) -> Option<&str> {
+fn operation_name(arguments: &Map<String, Value>) -> Option<&str> {
     arguments.get("operationName").and_then(Value::as_str)
 }
 
@@ -189,26 +197,6 @@ fn query(
     Ok(format!(
         "{word} {name}{declared} {{ {name}{passed}{blank}{selection} }}"
     ))
-}
-
-/// The call of [`ANY_QUERY_TOOL`] with the caller's document.
-pub(super) fn any(
-    arguments: Map<String, Value>,
-    effect: DocumentEffect,
-    means: CallOptions<'_>,
-) -> Result<FunctionCall, FunctionCallError> {
-    if effect == DocumentEffect::Subscribes {
-        let why = "subscriptions are not supported: only queries and mutations can be sent";
-        return Err(FunctionCallError::Mistake(why.into()));
-    }
-    Ok(FunctionCall {
-        request: request(
-            Value::Object(arguments),
-            effect == DocumentEffect::Reads,
-            means,
-        ),
-        field: None,
-    })
 }
 
 /// A request to the endpoint. `safe` means that it may be retried.

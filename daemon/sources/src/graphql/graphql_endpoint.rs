@@ -3,10 +3,7 @@
 //! Invariant: a GraphQL response counts as a result regardless of its status, unless the status says that the query was
 //! not processed: unauthorized, rate limited, or a server error.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
@@ -17,18 +14,17 @@ use super::{
     equivalent_fields::{self, CallEffects, FieldJudge},
     function_call::{self, CallOptions, FunctionCall, FunctionCallError},
     graphql_response,
-    query_document::{DocumentEffect, DocumentError, QueryDocument},
+    query_document::{DocumentError, QueryDocument},
     schema_model::GraphqlSchema,
     tool_list::{self, ANY_QUERY_TOOL, ToolBudget},
 };
 use crate::{
-    CallFailure, CallProgress, Source, SourceReport,
+    call_progress::CallProgress,
     http::{ApiClient, ApiResponse},
+    source::{CallFailure, Source, SourceReport},
 };
 use mux_process::blocking_pool;
 
-/// The number of checked documents that are remembered until they are sent.
-const MAX_JUDGED_DOCUMENTS: usize = 64;
 /// The media type of an endpoint that follows the status code rules of GraphQL over HTTP.
 const GRAPHQL_RESPONSE_MEDIA_TYPE: &str = "application/graphql-response+json";
 
@@ -46,44 +42,6 @@ pub(super) struct GraphqlEndpoint {
     /// Built together with `room`. The first [`Source::tools`] takes them.
     tools: Mutex<Option<Vec<Value>>>,
     functions: usize,
-    judged: JudgedDocuments,
-}
-
-/// The effects of documents that policy has just checked, which saves a call from parsing its document twice.
-#[derive(Debug, Default)]
-struct JudgedDocuments(Mutex<VecDeque<(blake3::Hash, DocumentEffect)>>);
-
-impl JudgedDocuments {
-    fn remember(&self, key: blake3::Hash, effect: DocumentEffect) {
-        let mut known = self.0.lock();
-        if known.iter().any(|(other, _)| *other == key) {
-            return;
-        }
-        if known.len() == MAX_JUDGED_DOCUMENTS {
-            known.pop_front();
-        }
-        known.push_back((key, effect));
-    }
-
-    fn effect(&self, key: blake3::Hash) -> Option<DocumentEffect> {
-        let known = self.0.lock();
-        let mut known = known.iter();
-        known
-            .find(|(other, _)| *other == key)
-            .map(|(_, effect)| *effect)
-    }
-}
-
-/// The key of a document and its operation.
-fn document_key(query: &str, operation: Option<&str>) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    hasher
-        .update(&query.len().to_le_bytes())
-        .update(query.as_bytes());
-    if let Some(operation) = operation {
-        hasher.update(b" ").update(operation.as_bytes());
-    }
-    hasher.finalize()
 }
 
 impl GraphqlEndpoint {
@@ -126,7 +84,6 @@ impl GraphqlEndpoint {
             notes,
             functions: made.tools.len(),
             tools: Mutex::new(Some(made.tools)),
-            judged: JudgedDocuments::default(),
         }
     }
 
@@ -156,17 +113,7 @@ impl GraphqlEndpoint {
         tool: String,
         arguments: Map<String, Value>,
     ) -> Result<FunctionCall, CallFailure> {
-        let judged = function_call::document_of(&arguments)
-            .ok()
-            .filter(|_| tool == ANY_QUERY_TOOL);
-        let judged = judged.and_then(|query| {
-            let operation = function_call::operation_name(&arguments);
-            self.judged.effect(document_key(query, operation))
-        });
-        let call = match judged {
-            Some(effect) => function_call::any(arguments, effect, self.means()),
-            None => function_call::call(&self.schema, &tool, arguments, self.means()),
-        };
+        let call = function_call::call(&self.schema, &tool, arguments, self.means());
         call.map_err(|refusal| match refusal {
             FunctionCallError::Unknown => CallFailure::Unknown(tool),
             FunctionCallError::Mistake(why) => CallFailure::Unfit(why),
@@ -235,17 +182,7 @@ impl Source for GraphqlEndpoint {
         let query = function_call::document_of(arguments)?;
         let document = QueryDocument::read(query)?;
         let given = arguments.get("variables").and_then(Value::as_object);
-        let reach = equivalent_fields::judge_document(
-            Some(&self.schema),
-            &document,
-            given,
-            deadline,
-            judge,
-        )?;
-        let operation = function_call::operation_name(arguments);
-        let key = document_key(query, operation);
-        self.judged.remember(key, document.effect(operation));
-        Ok(reach)
+        equivalent_fields::judge_document(Some(&self.schema), &document, given, deadline, judge)
     }
 
     fn call(

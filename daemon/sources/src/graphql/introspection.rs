@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{
@@ -93,54 +93,18 @@ struct IntrospectedName {
 struct IntrospectedType {
     kind: String,
     name: String,
+    #[serde(default, deserialize_with = "description")]
     description: Option<String>,
-    fields: Option<Vec<IntrospectedField>>,
-    input_fields: Option<Vec<IntrospectedArgument>>,
-    enum_values: Option<Vec<IntrospectedEnumValue>>,
+    fields: Option<Vec<SchemaField>>,
+    input_fields: Option<Vec<SchemaArgument>>,
+    enum_values: Option<Vec<EnumValue>>,
     possible_types: Option<Vec<IntrospectedName>>,
     is_one_of: Option<bool>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct IntrospectedField {
-    name: String,
-    description: Option<String>,
-    #[serde(default)]
-    args: Vec<IntrospectedArgument>,
-    #[serde(rename = "type")]
-    ty: IntrospectedTypeRef,
-    #[serde(default)]
-    is_deprecated: bool,
-    deprecation_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct IntrospectedArgument {
-    name: String,
-    description: Option<String>,
-    #[serde(rename = "type")]
-    ty: IntrospectedTypeRef,
-    default_value: Option<String>,
-    #[serde(default)]
-    is_deprecated: bool,
-    deprecation_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct IntrospectedEnumValue {
-    name: String,
-    description: Option<String>,
-    #[serde(default)]
-    is_deprecated: bool,
-    deprecation_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct IntrospectedTypeRef {
+pub(super) struct IntrospectedTypeRef {
     kind: String,
     name: Option<String>,
     of_type: Option<Box<IntrospectedTypeRef>>,
@@ -180,84 +144,24 @@ impl From<IntrospectedSchema> for GraphqlSchema {
 
 impl From<IntrospectedType> for SchemaType {
     fn from(introspected: IntrospectedType) -> Self {
-        let fields = |fields: Option<Vec<IntrospectedField>>| {
-            let fields = fields.unwrap_or_default().into_iter();
-            fields.map(SchemaField::from).collect()
-        };
         let shape = match introspected.kind.as_str() {
-            "OBJECT" => TypeShape::Object(fields(introspected.fields)),
-            "INTERFACE" => TypeShape::Interface(fields(introspected.fields)),
+            "OBJECT" => TypeShape::Object(introspected.fields.unwrap_or_default()),
+            "INTERFACE" => TypeShape::Interface(introspected.fields.unwrap_or_default()),
             "UNION" => {
                 let members = introspected.possible_types.unwrap_or_default().into_iter();
                 TypeShape::Union(members.map(|member| member.name).collect())
             }
-            "ENUM" => {
-                let values = introspected.enum_values.unwrap_or_default().into_iter();
-                TypeShape::Enum(values.map(EnumValue::from).collect())
-            }
-            "INPUT_OBJECT" => {
-                let fields = introspected.input_fields.unwrap_or_default().into_iter();
-                TypeShape::Input {
-                    fields: fields.map(SchemaArgument::from).collect(),
-                    one_of: introspected.is_one_of == Some(true),
-                }
-            }
+            "ENUM" => TypeShape::Enum(introspected.enum_values.unwrap_or_default()),
+            "INPUT_OBJECT" => TypeShape::Input {
+                fields: introspected.input_fields.unwrap_or_default(),
+                one_of: introspected.is_one_of == Some(true),
+            },
             // A kind that GraphQL does not yet have is an unknown scalar.
             _ => TypeShape::Scalar,
         };
         Self {
-            description: non_empty_description(introspected.description),
+            description: introspected.description,
             shape,
-        }
-    }
-}
-
-impl From<IntrospectedField> for SchemaField {
-    fn from(introspected: IntrospectedField) -> Self {
-        Self {
-            name: introspected.name,
-            description: non_empty_description(introspected.description),
-            arguments: introspected
-                .args
-                .into_iter()
-                .map(SchemaArgument::from)
-                .collect(),
-            ty: introspected.ty.into(),
-            deprecated: deprecation_reason_of(
-                introspected.is_deprecated,
-                introspected.deprecation_reason,
-            ),
-        }
-    }
-}
-
-impl From<IntrospectedArgument> for SchemaArgument {
-    fn from(introspected: IntrospectedArgument) -> Self {
-        Self {
-            name: introspected.name,
-            description: non_empty_description(introspected.description),
-            ty: introspected.ty.into(),
-            default: introspected
-                .default_value
-                .as_deref()
-                .and_then(value_literal::of_text),
-            deprecated: deprecation_reason_of(
-                introspected.is_deprecated,
-                introspected.deprecation_reason,
-            ),
-        }
-    }
-}
-
-impl From<IntrospectedEnumValue> for EnumValue {
-    fn from(introspected: IntrospectedEnumValue) -> Self {
-        Self {
-            name: introspected.name,
-            description: non_empty_description(introspected.description),
-            deprecated: deprecation_reason_of(
-                introspected.is_deprecated,
-                introspected.deprecation_reason,
-            ),
         }
     }
 }
@@ -276,12 +180,35 @@ impl From<IntrospectedTypeRef> for TypeRef {
     }
 }
 
-fn deprecation_reason_of(is: bool, reason: Option<String>) -> Option<String> {
-    is.then(|| reason.unwrap_or_else(|| "No longer supported".to_owned()))
+/// A description that is not empty.
+pub(super) fn description<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-fn non_empty_description(text: Option<String>) -> Option<String> {
-    let text = text?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
+/// The reason for deprecation, if the item is deprecated.
+pub(super) fn deprecation<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Deprecation {
+        #[serde(default)]
+        is_deprecated: bool,
+        deprecation_reason: Option<String>,
+    }
+    let found = Deprecation::deserialize(deserializer)?;
+    let reason = found.deprecation_reason;
+    let reason = reason.unwrap_or_else(|| "No longer supported".to_owned());
+    Ok(found.is_deprecated.then_some(reason))
+}
+
+/// A default value, which is a GraphQL literal in a string.
+pub(super) fn default_value<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.as_deref().and_then(value_literal::of_text))
 }

@@ -15,9 +15,10 @@ use super::{
     tool_list::ToolBudget,
 };
 use crate::{
-    CallFailure, CallProgress,
+    call_progress::CallProgress,
     description::{FetchDescription, FetchOutcome, HttpValidators, RemoteDescription},
     http::{ApiClient, ApiResponse},
+    source::CallFailure,
     source_config::SourceConfig,
 };
 

@@ -8,7 +8,10 @@ use std::{
     fmt,
 };
 
+use serde::Deserialize;
 use serde_json::Value;
+
+use super::introspection::{self, IntrospectedTypeRef};
 
 /// The scalars that no schema defines.
 const BUILT_IN_SCALARS: &[&str] = &["Int", "Float", "String", "Boolean", "ID"];
@@ -58,34 +61,51 @@ pub(super) enum TypeShape {
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// Deserialized from an introspection result.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(super) struct SchemaField {
     pub(super) name: String,
+    #[serde(default, deserialize_with = "introspection::description")]
     pub(super) description: Option<String>,
+    #[serde(default, rename = "args")]
     pub(super) arguments: Vec<SchemaArgument>,
+    #[serde(rename = "type")]
     pub(super) ty: TypeRef,
     /// The reason for deprecation, if it is deprecated.
+    #[serde(flatten, deserialize_with = "introspection::deprecation")]
     pub(super) deprecated: Option<String>,
 }
 
-/// An argument of a field, or a field of an input object.
-#[derive(Clone, Debug, PartialEq)]
+/// An argument of a field, or a field of an input object. Deserialized from an introspection result.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(super) struct SchemaArgument {
     pub(super) name: String,
+    #[serde(default, deserialize_with = "introspection::description")]
     pub(super) description: Option<String>,
+    #[serde(rename = "type")]
     pub(super) ty: TypeRef,
+    #[serde(
+        default,
+        rename = "defaultValue",
+        deserialize_with = "introspection::default_value"
+    )]
     pub(super) default: Option<Value>,
+    #[serde(flatten, deserialize_with = "introspection::deprecation")]
     pub(super) deprecated: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// Deserialized from an introspection result.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(super) struct EnumValue {
     pub(super) name: String,
+    #[serde(default, deserialize_with = "introspection::description")]
     pub(super) description: Option<String>,
+    #[serde(flatten, deserialize_with = "introspection::deprecation")]
     pub(super) deprecated: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(from = "IntrospectedTypeRef")]
 pub(super) enum TypeRef {
     Named(String),
     List(Box<TypeRef>),

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
-use crate::CallFailure;
+use crate::source::CallFailure;
 use mux_http::address_policy::{AddressClass, AddressRefusal};
 use mux_settings::SourceDefinition;
 

@@ -29,8 +29,11 @@ use super::{
     source_rate_limiter::SourceRateLimiter,
     token_fetcher::TokenFetcher,
 };
-use crate::{CallFailure, SourceNote, call_progress::CallProgress};
-use mux_http::address_policy::AddressPolicy;
+use crate::{
+    call_progress::CallProgress,
+    source::{CallFailure, SourceNote},
+};
+use mux_http::address_policy::{AddressPolicy, url_without_secrets};
 use mux_settings::{NetworkSettings, SourceDefinition, SourceKind};
 use mux_text::error_chain::error_causes;
 
@@ -85,15 +88,7 @@ impl ApiClient {
             .ok_or_else(|| {
                 format!("the address of the API must be http:// or https:// and a host; write it as `{key}` in [sources.{name}]")
             })?;
-        let mut headers = HeaderMap::new();
-        for (header, value) in &settings.headers {
-            let header = HeaderName::try_from(header)
-                .map_err(|_| format!("headers: {header:?} is not a header name"))?;
-            let mut value = HeaderValue::from_str(value.expose())
-                .map_err(|_| format!("headers: the value of {header} cannot be sent"))?;
-            value.set_sensitive(true);
-            headers.insert(header, value);
-        }
+        let headers = entry_headers(settings)?;
         let policy = lasting.policy.clone();
         let client = make(&settings.network, None)?
             .redirect(redirect::Policy::custom(same_origin))
@@ -267,14 +262,10 @@ impl ApiClient {
 
     /// The base URL without user, password and query, for display.
     pub(super) fn shown(&self) -> String {
-        let Ok(mut url) = Url::parse(&self.base) else {
+        let Ok(url) = Url::parse(&self.base) else {
             return self.shared.source.clone();
         };
-        url.set_query(None);
-        // Fails only for an address without a host.
-        _ = url.set_username("");
-        _ = url.set_password(None);
-        url.as_str().trim_end_matches('/').to_owned()
+        url_without_secrets(&url).trim_end_matches('/').to_owned()
     }
 }
 
@@ -285,6 +276,20 @@ impl fmt::Debug for ApiClient {
             .field("at", &self.shown())
             .finish_non_exhaustive()
     }
+}
+
+/// The headers of an entry, ready to be sent.
+pub(crate) fn entry_headers(settings: &SourceDefinition) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &settings.headers {
+        let name = HeaderName::try_from(name)
+            .map_err(|_| format!("headers: {name:?} is not a header name"))?;
+        let mut value = HeaderValue::from_str(value.expose())
+            .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
 }
 
 /// Follows redirects only within the origin, because the request carries credentials.

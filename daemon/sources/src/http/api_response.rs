@@ -13,9 +13,9 @@ use reqwest::{
 };
 use serde::de::IgnoredAny;
 
-use crate::weight;
 use mux_http::response_body::read_body;
 use mux_process::blocking_pool;
+use mux_text::json_weight as weight;
 
 /// The size of the largest frame to a program.
 pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;

@@ -19,8 +19,12 @@ use super::{
     next_page::{NextReason, NextStep, NextTarget, PagePosition},
     paging_hints::{MAX_HINT_DEPTH, PagingHints},
 };
-use crate::{CallFailure, SOURCE_WARNING, call_progress::CallProgress, weight};
+use crate::{
+    call_progress::CallProgress,
+    source::{CallFailure, SOURCE_WARNING},
+};
 use mux_process::blocking_pool;
+use mux_text::json_weight as weight;
 
 /// The number of pages in one call.
 pub(crate) const MAX_PAGES: usize = 100;

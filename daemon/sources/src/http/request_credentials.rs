@@ -10,7 +10,7 @@ use reqwest::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue}
 use url::form_urlencoded;
 
 use super::{SecurityScheme, token_fetcher::TokenFetcher};
-use crate::{CallFailure, SourceNote};
+use crate::source::{CallFailure, SourceNote};
 use mux_settings::SourceCredential;
 
 /// The entry's credentials, by the security schemes of the description.
@@ -34,8 +34,6 @@ pub(super) struct AppliedCredentials {
     pub(super) cookies: Vec<(String, String)>,
     /// Fetched tokens in use, which may have become stale.
     pub(super) fetched: Vec<(Arc<TokenFetcher>, Secret)>,
-    /// Set if any credential was added.
-    pub(super) any: bool,
 }
 
 impl CredentialSet {
@@ -162,8 +160,7 @@ impl CredentialSet {
                 // One of the entry's headers is the credential.
                 continue;
             };
-            shown.any = true;
-            match (scheme, credential) {
+            let authorization = match (scheme, credential) {
                 (SecurityScheme::Header(header), SourceCredential::Text(text)) => {
                     let header = HeaderName::try_from(header.as_str()).map_err(|_| {
                         let why =
@@ -173,31 +170,28 @@ impl CredentialSet {
                     shown
                         .headers
                         .insert(header, self.value(name, text.expose())?);
+                    continue;
                 }
                 (SecurityScheme::Query(key), SourceCredential::Text(text)) => {
                     shown.query.push((encoded(key), encoded(text.expose())));
+                    continue;
                 }
                 (SecurityScheme::Cookie(key), SourceCredential::Text(text)) => {
                     self.value(name, text.expose())?;
                     shown.cookies.push((key.clone(), text.expose().to_owned()));
+                    continue;
                 }
                 (SecurityScheme::Basic, SourceCredential::Basic { username, password }) => {
-                    let pair = STANDARD.encode(format!("{username}:{}", password.expose()));
-                    let value = self.value(name, &format!("Basic {pair}"))?;
-                    shown.headers.insert(AUTHORIZATION, value);
+                    let pair = format!("{username}:{}", password.expose());
+                    format!("Basic {}", STANDARD.encode(pair))
                 }
                 (SecurityScheme::Basic, SourceCredential::Text(text)) => {
-                    let pair = STANDARD.encode(text.expose());
-                    let value = self.value(name, &format!("Basic {pair}"))?;
-                    shown.headers.insert(AUTHORIZATION, value);
+                    format!("Basic {}", STANDARD.encode(text.expose()))
                 }
                 (
                     SecurityScheme::Bearer | SecurityScheme::ClientCredentials { .. },
                     SourceCredential::Text(text),
-                ) => {
-                    let value = self.value(name, &format!("Bearer {}", text.expose()))?;
-                    shown.headers.insert(AUTHORIZATION, value);
-                }
+                ) => format!("Bearer {}", text.expose()),
                 (SecurityScheme::ClientCredentials { .. }, SourceCredential::Basic { .. }) => {
                     let Some(tokens) = self.tokens.get(name) else {
                         continue;
@@ -206,12 +200,14 @@ impl CredentialSet {
                         .current()
                         .await
                         .map_err(|problem| problem.failure(name, &self.source))?;
-                    let value = self.value(name, &format!("Bearer {}", token.expose()))?;
-                    shown.headers.insert(AUTHORIZATION, value);
+                    let value = format!("Bearer {}", token.expose());
                     shown.fetched.push((Arc::clone(tokens), token));
+                    value
                 }
-                (_, SourceCredential::Basic { .. }) => {}
-            }
+                (_, SourceCredential::Basic { .. }) => continue,
+            };
+            let value = self.value(name, &authorization)?;
+            shown.headers.insert(AUTHORIZATION, value);
         }
         Ok(shown)
     }

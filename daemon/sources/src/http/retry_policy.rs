@@ -12,22 +12,13 @@ pub(super) const MAX_RETRIES: u32 = 3;
 /// The delay without `Retry-After`, doubled each time.
 const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The decision on a response.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum RetryDecision {
-    /// Return the response.
-    No,
-    After(Duration),
-    /// The API asks for a longer delay than the call may wait.
-    TooLate(Duration),
-}
-
-/// The decision on the response to attempt `attempt`, counted from 0.
+/// The delay before the request is retried after the response to attempt `attempt`, counted from 0. `None` if the response
+/// is returned: also if the API asks for a longer delay than `patience`.
 pub(super) fn after(
     (status, headers): (StatusCode, &HeaderMap),
     (safe, attempt): (bool, u32),
     patience: Duration,
-) -> RetryDecision {
+) -> Option<Duration> {
     let said = wait(headers, SystemTime::now());
     let taken = match status.as_u16() {
         // A request over the rate limit was not processed.
@@ -37,14 +28,10 @@ pub(super) fn after(
         _ => true,
     };
     if taken {
-        return RetryDecision::No;
+        return None;
     }
     let wait = said.unwrap_or(INITIAL_RETRY_DELAY * 2_u32.saturating_pow(attempt));
-    match (attempt < MAX_RETRIES, wait <= patience) {
-        (true, true) => RetryDecision::After(wait),
-        (true, false) => RetryDecision::TooLate(wait),
-        (false, _) => RetryDecision::No,
-    }
+    (attempt < MAX_RETRIES && wait <= patience).then_some(wait)
 }
 
 /// The delay of `Retry-After`, given in seconds or as a date.
@@ -72,26 +59,20 @@ mod tests {
     fn only_requests_that_were_not_accepted_are_retried() {
         const SECOND: Duration = Duration::from_secs(1);
         for (status, said, safe, attempt, expected) in [
-            (429, Some("2"), false, 0, RetryDecision::After(SECOND * 2)),
-            (429, None, false, 0, RetryDecision::After(SECOND)),
-            (429, None, true, 2, RetryDecision::After(SECOND * 4)),
-            (429, None, true, 3, RetryDecision::No),
-            (
-                429,
-                Some("3600"),
-                true,
-                0,
-                RetryDecision::TooLate(SECOND * 3600),
-            ),
-            (429, Some("soon"), true, 0, RetryDecision::After(SECOND)),
-            (503, Some("1"), true, 0, RetryDecision::After(SECOND)),
-            (503, Some("1"), false, 0, RetryDecision::No),
-            (503, None, true, 0, RetryDecision::No),
-            (403, Some("1"), true, 0, RetryDecision::After(SECOND)),
-            (403, None, true, 0, RetryDecision::No),
-            (500, Some("1"), true, 0, RetryDecision::No),
-            (502, None, true, 0, RetryDecision::No),
-            (200, Some("1"), true, 0, RetryDecision::No),
+            (429, Some("2"), false, 0, Some(SECOND * 2)),
+            (429, None, false, 0, Some(SECOND)),
+            (429, None, true, 2, Some(SECOND * 4)),
+            (429, None, true, 3, None),
+            (429, Some("3600"), true, 0, None),
+            (429, Some("soon"), true, 0, Some(SECOND)),
+            (503, Some("1"), true, 0, Some(SECOND)),
+            (503, Some("1"), false, 0, None),
+            (503, None, true, 0, None),
+            (403, Some("1"), true, 0, Some(SECOND)),
+            (403, None, true, 0, None),
+            (500, Some("1"), true, 0, None),
+            (502, None, true, 0, None),
+            (200, Some("1"), true, 0, None),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             let headers = headers(said);

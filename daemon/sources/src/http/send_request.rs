@@ -16,12 +16,13 @@ use super::{
     body_encoding::encoded,
     dot_segments::has_steps,
     request_credentials::AppliedCredentials,
-    retry_policy::{self, RetryDecision},
+    retry_policy,
 };
-use crate::{CallFailure, call_progress::CallProgress, weight};
+use crate::{call_progress::CallProgress, source::CallFailure};
 use mux_http::{address_policy::refusal_in, connect_failure::connect_failure, proxies::used_proxy};
 use mux_telemetry::trace::TraceContext;
 use mux_text::error_chain::error_causes;
+use mux_text::json_weight as weight;
 
 /// The length of an encoding in an error, in characters.
 const MAX_SHOWN_ENCODING: usize = 40;
@@ -107,21 +108,20 @@ impl ApiClient {
                 continue;
             }
             let answer = (reply.status, &reply.headers);
-            match retry_policy::after(answer, (request.safe, attempt), telling.patience()) {
-                RetryDecision::No | RetryDecision::TooLate(_) => return Ok(reply),
-                RetryDecision::After(wait) => {
-                    let status = reply.status.as_u16();
-                    drop(reply);
-                    attempt += 1;
-                    let source = &self.shared.source;
-                    debug!(source, status, attempt, ?wait, "not accepted, retrying");
-                    telling.note(&format!(
-                        "HTTP {status} from {source}: retrying in {wait:?}"
-                    ));
-                    tokio::time::sleep(wait).await;
-                    telling.note(&format!("retry {attempt} of {}", retry_policy::MAX_RETRIES));
-                }
-            }
+            let wait = retry_policy::after(answer, (request.safe, attempt), telling.patience());
+            let Some(wait) = wait else {
+                return Ok(reply);
+            };
+            let status = reply.status.as_u16();
+            drop(reply);
+            attempt += 1;
+            let source = &self.shared.source;
+            debug!(source, status, attempt, ?wait, "not accepted, retrying");
+            telling.note(&format!(
+                "HTTP {status} from {source}: retrying in {wait:?}"
+            ));
+            tokio::time::sleep(wait).await;
+            telling.note(&format!("retry {attempt} of {}", retry_policy::MAX_RETRIES));
         }
     }
 

@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::{CallFailure, call_progress::CallProgress};
+use crate::{call_progress::CallProgress, source::CallFailure};
 use mux_http::http_client;
 use mux_settings::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind};
 

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::{allowed_origins::AllowedOrigins, secret_mask::SecretMask};
-use crate::CallFailure;
+use crate::source::CallFailure;
 use mux_http::{
     address_policy::{AddressPolicy, AddressRefusal, refusal_in},
     issuer_words,

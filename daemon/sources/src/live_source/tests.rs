@@ -13,7 +13,9 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::{CallFailure, CallProgress, first_seen_origins::FirstSeenOrigins};
+use crate::{
+    call_progress::CallProgress, first_seen_origins::FirstSeenOrigins, source::CallFailure,
+};
 use mux_http::http_client;
 use mux_settings::{DescriptionLocation, SourceDefinition as Settings, SourceKind};
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     function_names::{OperationNameParts, names},
     left_out::{self, SkippedOperation},
-    openapi_document::{OpenApiDocument, items, members, text},
+    openapi_document::{HTTP_VERBS, OpenApiDocument, items, members, text},
     operation::{FoundOperation, OpenApiOperation, OperationContext, UnusableOperation},
     schema_closure::SchemaClosures,
     schema_dialect::SchemaDialect,
@@ -52,9 +52,6 @@ const ARGUMENT_BUDGETS: [ArgumentBudget; 4] = [
         bytes: 0,
         most_operations: usize::MAX,
     },
-];
-const HTTP_VERBS: [&str; 8] = [
-    "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
 
 /// Room for the schemas to which an operation's arguments refer.

@@ -14,7 +14,7 @@ use super::{
     foreign_formats::{parsed_format, unparsable_format},
     repeated_keys::ParsedText,
 };
-use crate::weight;
+use mux_text::json_weight as weight;
 
 /// The size of the text. GitHub's description has 13 MiB, Microsoft Graph's 20.
 const MAX_OPENAPI_BYTES: usize = 64 << 20;
@@ -34,6 +34,11 @@ const REFERENCE_BYTES_PER_STEP: usize = 64;
 const MAX_YAML_ALIAS_NODES: usize = 200_000;
 /// The number of references in a chain.
 const MAX_REFERENCE_HOPS: usize = 32;
+
+/// The members of a path that are operations.
+pub(super) const HTTP_VERBS: [&str; 8] = [
+    "get", "put", "post", "delete", "options", "head", "patch", "trace",
+];
 
 /// A description as written, before the differences between versions are removed.
 #[derive(Debug)]

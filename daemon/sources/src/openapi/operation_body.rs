@@ -194,7 +194,7 @@ fn kind(document: &OpenApiDocument, media: &str, schema: &Value, content: &Value
 
 /// The encoding of a form member. `None` without `style` and `explode`.
 fn writing(encoding: &Value) -> Option<ParameterEncoding> {
-    let style = text(encoding, "style").and_then(ParameterStyle::of);
+    let style = text(encoding, "style").and_then(|word| word.parse().ok());
     let said = encoding.get("explode").and_then(Value::as_bool);
     if style.is_none() && said.is_none() {
         return None;

@@ -16,15 +16,16 @@ pub(super) enum ParameterLocation {
     Cookie,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString)]
+#[strum(serialize_all = "camelCase")]
 pub(super) enum ParameterStyle {
     Simple,
     Label,
     Matrix,
     Form,
-    Space,
-    Pipe,
-    Deep,
+    SpaceDelimited,
+    PipeDelimited,
+    DeepObject,
 }
 
 /// The characters that are not percent-encoded.
@@ -53,19 +54,6 @@ pub(super) struct ParameterEncoding {
 pub(super) type EncodedPair = (String, String);
 
 impl ParameterStyle {
-    pub(super) fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "simple" => Self::Simple,
-            "label" => Self::Label,
-            "matrix" => Self::Matrix,
-            "form" => Self::Form,
-            "spaceDelimited" => Self::Space,
-            "pipeDelimited" => Self::Pipe,
-            "deepObject" => Self::Deep,
-            _ => return None,
-        })
-    }
-
     /// The default style of a location.
     pub(super) fn usual(place: ParameterLocation) -> Self {
         match place {
@@ -114,15 +102,15 @@ impl ParameterEncoding {
     pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<EncodedPair> {
         let own = self.encoded_name(name);
         let between = match (self.style, self.letters) {
-            (ParameterStyle::Space, AllowedCharacters::Any) => " ",
-            (ParameterStyle::Space, _) => "%20",
-            (ParameterStyle::Pipe, AllowedCharacters::Any) => "|",
-            (ParameterStyle::Pipe, _) => "%7C",
+            (ParameterStyle::SpaceDelimited, AllowedCharacters::Any) => " ",
+            (ParameterStyle::SpaceDelimited, _) => "%20",
+            (ParameterStyle::PipeDelimited, AllowedCharacters::Any) => "|",
+            (ParameterStyle::PipeDelimited, _) => "%7C",
             _ => ",",
         };
         match value {
             Value::Null => Vec::new(),
-            Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::Deep => {
+            Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::DeepObject => {
                 self.exploded_pairs(name, value)
             }
             Value::Array(items) if self.explode => {
@@ -146,7 +134,7 @@ impl ParameterEncoding {
     ) -> Vec<(String, &'a Value)> {
         let mut members = Vec::new();
         match value {
-            Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::Deep => {
+            Value::Array(_) | Value::Object(_) if self.style == ParameterStyle::DeepObject => {
                 deep_members(name, value, &mut members);
             }
             Value::Object(fields) if self.explode => {
@@ -319,19 +307,19 @@ mod tests {
                 "R=100&G=200&B=150",
             ),
             (
-                ParameterStyle::Space,
+                ParameterStyle::SpaceDelimited,
                 false,
                 "color=blue%20black%20brown",
                 "color=R%20100%20G%20200%20B%20150",
             ),
             (
-                ParameterStyle::Pipe,
+                ParameterStyle::PipeDelimited,
                 false,
                 "color=blue%7Cblack%7Cbrown",
                 "color=R%7C100%7CG%7C200%7CB%7C150",
             ),
             (
-                ParameterStyle::Deep,
+                ParameterStyle::DeepObject,
                 true,
                 "color%5B0%5D=blue&color%5B1%5D=black&color%5B2%5D=brown",
                 "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150",
@@ -374,7 +362,7 @@ mod tests {
         );
         let nested = json!({ "a": [{ "b": 1 }, null], "c": null });
         let deep = ParameterEncoding {
-            style: ParameterStyle::Deep,
+            style: ParameterStyle::DeepObject,
             ..of(AllowedCharacters::Any)
         };
         assert_eq!(

@@ -216,7 +216,7 @@ fn parameter_encoding(
     place: ParameterLocation,
     is_multi_segment: bool,
 ) -> ParameterEncoding {
-    let style = text(parameter, "style").and_then(ParameterStyle::of);
+    let style = text(parameter, "style").and_then(|word| word.parse().ok());
     let style = style.unwrap_or_else(|| ParameterStyle::usual(place));
     let explode = match parameter.get("explode") {
         Some(Value::Bool(said)) => *said,

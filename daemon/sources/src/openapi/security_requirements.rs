@@ -10,12 +10,8 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::openapi_document::{OpenApiDocument, items, members, text};
+use super::openapi_document::{HTTP_VERBS, OpenApiDocument, items, members, text};
 use crate::http::{SecurityScheme, allowed_origins};
-
-const OPERATION_METHODS: [&str; 8] = [
-    "get", "put", "post", "delete", "options", "head", "patch", "trace",
-];
 
 #[derive(Debug)]
 pub(super) struct SecurityRequirements {
@@ -173,11 +169,7 @@ fn scopes(root: &Value, scheme: &str) -> Vec<String> {
 
 fn operations(root: &Value) -> impl Iterator<Item = &Value> {
     let paths = members(root, "paths").map(|(_, item)| item);
-    paths.flat_map(|item| {
-        OPERATION_METHODS
-            .iter()
-            .filter_map(|method| item.get(*method))
-    })
+    paths.flat_map(|item| HTTP_VERBS.iter().filter_map(|method| item.get(*method)))
 }
 
 #[cfg(test)]
