@@ -114,13 +114,7 @@ impl Rule {
         let in_doubt = values.and_then(|values| {
             let mut all = self.arguments.iter();
             let condition = all.find(|condition| condition.is_in_doubt(values))?;
-            let found = condition.found(values);
-            let found: Vec<String> = found
-                .iter()
-                .take(3)
-                .map(|value| shown(value.as_ref()))
-                .collect();
-            Some((condition.place(), found.join(", ")))
+            Some((condition.place(), shown_values(&condition.found(values))))
         });
         match in_doubt {
             Some((place, found)) => {
@@ -202,11 +196,6 @@ impl Rule {
             return "arguments: they are not an object".into();
         };
         let found = condition.found(values);
-        let found: Vec<String> = found
-            .iter()
-            .take(3)
-            .map(|value| shown(value.as_ref()))
-            .collect();
         let place = condition.place();
         // The index among the written conditions differs if some of them were invalid.
         let written = self.written.arguments.iter().find(|(it, _)| it == place);
@@ -219,9 +208,15 @@ impl Rule {
         };
         format!(
             "arguments.{place}: {} is not {wanted}{every}",
-            found.join(", ")
+            shown_values(&found)
         )
     }
+}
+
+/// The first values, for display.
+fn shown_values(values: &[Option<Value>]) -> String {
+    let shown = values.iter().take(3).map(|value| shown(value.as_ref()));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// A value shortened for display.

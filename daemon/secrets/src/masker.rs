@@ -5,7 +5,7 @@
 use std::{borrow::Cow, collections::VecDeque, fmt, ops::Range, sync::Arc};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::{
     MASK,
@@ -217,7 +217,7 @@ impl RecentTokens {
 
     /// Masks `token` from now on, until `MAX_TOKENS` newer ones have been remembered.
     pub fn remember(&self, token: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if token.len() < MIN_KNOWN_LEN || state.tokens.iter().any(|known| known.expose() == token) {
             return;
         }
@@ -229,16 +229,12 @@ impl RecentTokens {
     }
 
     pub fn masker(&self) -> Arc<Masker> {
-        Arc::clone(&self.state().masker)
+        Arc::clone(&self.state.lock().masker)
     }
 
     /// The fixed secrets, without the tokens.
     pub fn fixed(&self) -> &KnownSecrets {
         &self.fixed
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

@@ -17,23 +17,11 @@ pub enum Suspicion {
 }
 
 const CERTAIN: &[&str] = &[
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
     "passcode",
-    "credential",
     "cred",
-    "authorization",
     "cookie",
     "bearer",
     "jwt",
-    "apikey",
-    "authkey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
     "masterkey",
     "signingkey",
     "encryptionkey",
@@ -42,7 +30,7 @@ const CERTAIN: &[&str] = &[
     "rootpass",
     "smtppass",
 ];
-/// A longer word that ends with one of these is a compound.
+/// Words that are certain, as is a longer word that ends with one: a compound.
 const ENDINGS: &[&str] = &[
     "token",
     "secret",
