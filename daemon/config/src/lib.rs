@@ -62,7 +62,7 @@ use self::schema::{TOP_LEVEL_KEYS, globs, roots, text};
 use self::sections::{checked_section, deserialize_section, read_section, remove_wrong_values};
 use self::word_or_list::WordOrList;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use toml::{Table, Value, de::DeTable};
 
 pub use self::approvals::ApprovalsEntry;
@@ -253,7 +253,7 @@ pub struct ServerEntry {
 }
 
 /// `roots = "workspace"`, `"none"`, or a list of directories.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum RootsEntry {
     Workspace,
     Off,
@@ -277,7 +277,7 @@ impl<'de> Deserialize<'de> for RootsEntry {
 }
 
 /// `oauth = { … }` of a server.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OauthClient {
     /// The client that you registered, or the `https` URL of a client metadata document.

@@ -8,7 +8,7 @@ use super::{
     schema::text,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Value;
 
 use super::{
@@ -93,7 +93,7 @@ pub struct SourceEntry {
 }
 
 /// The credential that is sent for a security scheme.
-#[derive(Clone, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum CredentialEntry {
     /// A key, or a token.
@@ -101,7 +101,7 @@ pub enum CredentialEntry {
     Basic(BasicEntry),
 }
 
-#[derive(Clone, Deserialize, JsonSchema, PartialEq)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BasicEntry {
     pub username: String,

@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
@@ -17,7 +17,8 @@ pub(super) enum WordOrList {
 }
 
 /// `true`, `false`, or a table with more.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum SwitchOrTable<T> {
     Switch(bool),
     Table(T),
