@@ -21,13 +21,13 @@ use mux_http::{
 };
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 use tracing::warn;
 use url::Url;
 
 use super::{
     accounts::AccountsInUse,
-    auth_server_client::{AuthServerClient, HttpClientFactory},
+    auth_server_client::AuthServerClient,
     challenge::BearerChallenge,
     credential_store::CredentialStore,
     discovery,
@@ -54,7 +54,6 @@ pub struct Account {
     pub(super) key: LoginKey,
     pub(super) server: Url,
     pub(super) store: Arc<CredentialStore>,
-    client: HttpClientFactory,
     entry: Mutex<EntryOptions>,
     issuers: Arc<IssuerBindings>,
     /// The secret of a client that the user registered. Not stored with the tokens.
@@ -76,10 +75,11 @@ pub(super) struct EntryOptions {
 }
 
 /// The state that the accounts of one login share: entries of one server, some of which may name the issuer.
+#[derive(Default)]
 pub(super) struct SharedState {
     held: Mutex<AccountState>,
     /// The turn to exchange the refresh token, which each exchange may replace.
-    exchanging: Semaphore,
+    exchanging: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -118,7 +118,6 @@ pub(super) struct AccountParts {
     pub(super) server: Url,
     pub(super) store: Arc<CredentialStore>,
     pub(super) issuers: Arc<IssuerBindings>,
-    pub(super) client: HttpClientFactory,
     pub(super) client_secret: Option<Secret>,
     pub(super) issuer: Option<String>,
     pub(super) entry: EntryOptions,
@@ -135,7 +134,6 @@ impl Account {
             server: parts.server,
             store: parts.store,
             issuers: parts.issuers,
-            client: parts.client,
             entry: Mutex::new(parts.entry),
             client_secret: parts.client_secret,
             issuer: parts.issuer,
@@ -163,7 +161,6 @@ impl Account {
             server: canonical(&record.key.resource).unwrap_or_else(|| self.server.clone()),
             store: Arc::clone(&self.store),
             issuers: Arc::clone(&self.issuers),
-            client: self.client,
             client_secret: self.client_secret.clone(),
             issuer: Some(record.issuer.clone()),
             entry: self.entry_options(),
@@ -190,7 +187,7 @@ impl Account {
     /// A client for the endpoints that a server in this network names.
     pub(super) async fn endpoints(&self, party: PartyNetwork) -> Result<AuthServerClient, String> {
         let network = self.entry_options().network;
-        AuthServerClient::of(&self.server, &network, self.client, party).await
+        AuthServerClient::of(&self.server, &network, party).await
     }
 
     /// A client for the endpoints of a login.
@@ -446,13 +443,21 @@ impl Account {
         self.store.find(&self.key, self.issuer.as_deref())
     }
 
-    /// The issuer of the user's own client: the issuer of its first login, or of a login that an earlier version saved.
-    pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
+    /// Uses the records of issuers on a thread that may wait for the disk.
+    async fn with_issuers<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&IssuerBindings) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, AuthError> {
         let issuers = Arc::clone(&self.issuers);
+        let done = spawn_blocking(move || work(&issuers)).await;
+        let done = done.unwrap_or_else(|_| Err("the daemon is ending".into()));
+        done.map_err(AuthError::Store)
+    }
+
+    /// The issuer of the user's own client: the issuer of its first login.
+    pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
         let key = self.key.of_client();
-        let found = spawn_blocking(move || issuers.find(&key)).await;
-        let found = found.unwrap_or_else(|_| Err("the daemon is ending".into()));
-        let found = found.map_err(AuthError::Store)?;
+        let found = self.with_issuers(move |issuers| issuers.find(&key)).await?;
         Ok(found.or_else(|| Some(self.store.find(&self.key, None)?.issuer)))
     }
 
@@ -461,20 +466,17 @@ impl Account {
         if !self.key.is_own_client() {
             return Ok(());
         }
-        let issuers = Arc::clone(&self.issuers);
         let key = self.key.of_client();
         let issuer = issuer.to_owned();
-        let kept = spawn_blocking(move || issuers.remember(&key, &issuer)).await;
-        let kept = kept.unwrap_or_else(|_| Err("the daemon is ending".into()));
-        kept.map_err(AuthError::Store)
+        self.with_issuers(move |issuers| issuers.remember(&key, &issuer))
+            .await
     }
 
     /// Returns true if this issuer has refused to share a sign-in, or if the record of that cannot be read.
     pub(super) async fn is_unshareable(&self, issuer: &str) -> bool {
-        let issuers = Arc::clone(&self.issuers);
         let issuer = issuer.to_owned();
-        let known = spawn_blocking(move || issuers.is_unshareable(&issuer)).await;
-        known.ok().and_then(Result::ok).unwrap_or(true)
+        let known = self.with_issuers(move |issuers| issuers.is_unshareable(&issuer));
+        known.await.unwrap_or(true)
     }
 
     /// Saves that this issuer has refused to share a sign-in.
@@ -483,12 +485,11 @@ impl Account {
             issuer,
             why, "the authorization server does not share sign-ins"
         );
-        let issuers = Arc::clone(&self.issuers);
         let issuer = issuer.to_owned();
-        let kept = spawn_blocking(move || issuers.remember_unshareable(&issuer)).await;
-        if let Ok(Err(error)) = kept {
+        let saved = self.with_issuers(move |issuers| issuers.remember_unshareable(&issuer));
+        if let Err(error) = saved.await {
             warn!(
-                error,
+                %error,
                 "failed to save that an authorization server does not share sign-ins"
             );
         }
@@ -571,7 +572,7 @@ impl Account {
 
     /// Saves the scopes that the server has requested, for the next login.
     async fn remember_wanted_scopes(&self, scopes: &[String]) {
-        let _turn = self.shared.exchanging.acquire().await;
+        let _turn = self.shared.exchanging.lock().await;
         self.change_login("the scopes that a server requires", |login| {
             login.record.wanted = union(&login.record.wanted, scopes);
         })
@@ -581,7 +582,7 @@ impl Account {
     /// Drops the registration of a client that the authorization server no longer knows: the next login registers a new
     /// client.
     async fn unregister(&self, client_id: &str) {
-        let _turn = self.shared.exchanging.acquire().await;
+        let _turn = self.shared.exchanging.lock().await;
         self.change_login("that a client is no longer registered", |login| {
             if login.record.client_id == client_id {
                 login.record.unregister();
@@ -661,15 +662,6 @@ impl Account {
 
     fn lock_state(&self) -> MutexGuard<'_, AccountState> {
         self.shared.held.lock()
-    }
-}
-
-impl Default for SharedState {
-    fn default() -> Self {
-        Self {
-            held: Mutex::default(),
-            exchanging: Semaphore::new(1),
-        }
     }
 }
 

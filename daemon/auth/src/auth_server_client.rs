@@ -3,10 +3,11 @@
 //! Invariant: every address is checked, redirects are not followed to another origin, and the size and duration of
 //! responses are limited.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use mux_http::{
     address_policy::{AddressPolicy, PartyNetwork, may_be_private, url_without_secrets},
+    http_client::client_builder,
     issuer_words::{self, one_line_excerpt},
     proxies::used_proxy,
     response_body::read_body,
@@ -15,7 +16,7 @@ use mux_http::{
 use mux_secrets::Secret;
 use mux_settings::NetworkSettings;
 use reqwest::{
-    Client, ClientBuilder, RequestBuilder, StatusCode,
+    Client, RequestBuilder, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION},
     redirect,
 };
@@ -26,9 +27,6 @@ use url::Url;
 pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 const MAX_REDIRECTS: usize = 10;
-
-/// Creates an HTTP client with the user's proxies and certificates.
-pub type HttpClientFactory = fn(&NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
 
 /// An HTTP client for the authorization server of one MCP server.
 #[derive(Clone)]
@@ -51,7 +49,6 @@ impl AuthServerClient {
     pub(super) async fn of(
         server: &Url,
         network: &NetworkSettings,
-        make: HttpClientFactory,
         party: PartyNetwork,
     ) -> Result<Self, String> {
         let proxies: Vec<String> = network.proxies().collect();
@@ -64,7 +61,7 @@ impl AuthServerClient {
             party => party,
         };
         let policy = AddressPolicy::of_server(server, &proxies.into(), party);
-        let client = make(network, None)?
+        let client = client_builder(network, None)?
             .redirect(redirect::Policy::none())
             .timeout(AUTH_SERVER_TIMEOUT)
             .dns_resolver(Arc::new(policy.clone()))

@@ -13,7 +13,7 @@ use mux_http::{
     token_endpoint::{ClientAuthMethod, ClientCredentials},
 };
 use mux_secrets::Secret;
-use mux_settings::ClientAuthentication;
+use mux_settings::OauthSettings;
 use sha2::{Digest as _, Sha256};
 use tracing::debug;
 use url::Url;
@@ -33,21 +33,6 @@ use super::{
 
 /// How long the browser may take before the page is checked. Most users take longer, and an error page keeps them.
 const LOOK_DELAY: Duration = Duration::from_secs(5);
-
-/// The `oauth` settings of a server's entry.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LoginOptions {
-    pub(super) client_id: Option<String>,
-    pub(super) client_secret: Option<Secret>,
-    /// The way in which the secret is sent.
-    pub(super) auth: Option<ClientAuthentication>,
-    /// The issuer of the client.
-    pub(super) issuer: Option<String>,
-    pub(super) scopes: Vec<String>,
-    pub(super) port: Option<u16>,
-    /// Allows the server to use the sign-in of another server.
-    pub(super) share: bool,
-}
 
 /// An authorization request that waits for its response.
 pub(super) struct AuthorizationRequest {
@@ -104,7 +89,7 @@ enum ClientOfRequest {
 /// servers that may share the sign-in.
 pub(super) async fn create_request(
     account: &Account,
-    options: &LoginOptions,
+    options: &OauthSettings,
     redirect: &str,
     others: &[Arc<Account>],
 ) -> Result<AuthorizationRequest, AuthError> {
@@ -320,26 +305,16 @@ impl Draft<'_> {
             issuer: found.issuer.clone(),
             key: account.key.clone(),
             client_id: credentials.id.clone(),
-            who: None,
-            shares: None,
             redirect: self.redirect.to_owned(),
             audience: found.resource.clone(),
             resources: self.resources,
             token_endpoint: found.metadata.token_endpoint.clone(),
             revocation_endpoint: found.metadata.revocation_endpoint.clone(),
-            private: None,
             client_auth: Some(credentials.method),
-            secret_in_body: false,
             registered_scopes: registered.and_then(|client| client.scopes),
             registration_scopes: asked.unwrap_or_default(),
             client_expires_at: expires_at,
-            scopes: Vec::new(),
-            wanted: Vec::new(),
-            received_at: 0,
-            expires_in: None,
-            refreshable: false,
-            ended: None,
-            presented_for: None,
+            ..LoginRecord::default()
         };
         AuthorizationRequest {
             client: found.client.clone(),
@@ -506,7 +481,7 @@ fn select_prompts(
 
 /// Selects the scopes of the entry or else of the server, and adds the scopes that the former login had or lacked.
 fn select_scopes(
-    options: &LoginOptions,
+    options: &OauthSettings,
     found: &DiscoveredIssuer,
     before: Option<&LoginCredentials>,
     additional: &[String],
@@ -526,7 +501,7 @@ fn select_scopes(
 /// The scopes for a refresh token, and the scopes with which an authorization server identifies the user, if it knows
 /// them. Without other scopes they would replace the server's default scopes, and a client that the user registered may
 /// lack the identity scopes.
-fn additional_scopes(options: &LoginOptions, found: &DiscoveredIssuer) -> Vec<String> {
+fn additional_scopes(options: &OauthSettings, found: &DiscoveredIssuer) -> Vec<String> {
     let metadata = &found.metadata;
     if found.scopes.is_empty() {
         return Vec::new();
@@ -542,7 +517,7 @@ fn additional_scopes(options: &LoginOptions, found: &DiscoveredIssuer) -> Vec<St
 /// The client of the entry, the registered client, or a new client.
 async fn select_client(
     account: &Account,
-    options: &LoginOptions,
+    options: &OauthSettings,
     found: &DiscoveredIssuer,
     redirect: &str,
     scopes: &[String],
@@ -599,7 +574,7 @@ async fn select_client(
 /// server could name another issuer and get the client's ID and secret, or show the user its own login page.
 async fn check_issuer(
     account: &Account,
-    options: &LoginOptions,
+    options: &OauthSettings,
     found: &str,
 ) -> Result<(), AuthError> {
     let refused = |why: String| {

@@ -122,8 +122,8 @@ pub(super) fn offered_methods(
 ) -> Result<Vec<ClientAuthMethod>, AuthError> {
     let mut methods = vec![
         ClientAuthMethod::None,
-        ClientAuthMethod::Post,
-        ClientAuthMethod::Basic,
+        ClientAuthMethod::ClientSecretPost,
+        ClientAuthMethod::ClientSecretBasic,
     ];
     let Some(offered) = &metadata.auth_methods else {
         return Ok(methods);
@@ -142,10 +142,10 @@ pub(super) fn offered_methods(
 pub(super) fn method_for_secret(metadata: &IssuerMetadata) -> ClientAuthMethod {
     let offered = metadata.auth_methods.as_deref().unwrap_or_default();
     let offers = |method: ClientAuthMethod| offered.iter().any(|name| name == method.as_str());
-    if offers(ClientAuthMethod::Post) && !offers(ClientAuthMethod::Basic) {
-        ClientAuthMethod::Post
+    if offers(ClientAuthMethod::ClientSecretPost) && !offers(ClientAuthMethod::ClientSecretBasic) {
+        ClientAuthMethod::ClientSecretPost
     } else {
-        ClientAuthMethod::Basic
+        ClientAuthMethod::ClientSecretBasic
     }
 }
 
@@ -175,7 +175,7 @@ fn read(
     };
     let mut secret = text("client_secret").map(Secret::new);
     let method = match (text("token_endpoint_auth_method"), &secret) {
-        (Some(name), _) => ClientAuthMethod::from_name(name).ok_or_else(|| {
+        (Some(name), _) => name.parse().map_err(|_| {
             AuthError::Unfit(format!(
                 "its authorization server registered muxd for the method {name:?}, which muxd does not offer"
             ))
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn requested_method_is_one_that_the_issuer_offers() {
-        use ClientAuthMethod::{Basic, None, Post};
+        use ClientAuthMethod::{ClientSecretBasic as Basic, ClientSecretPost as Post, None};
         for (offered, method) in [
             (&["none", "client_secret_basic"][..], &[None, Basic][..]),
             (
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn answer_of_a_registration_decides() {
-        use ClientAuthMethod::{Basic, None, Post};
+        use ClientAuthMethod::{ClientSecretBasic as Basic, ClientSecretPost as Post, None};
         let both = offering(&["none", "client_secret_basic", "client_secret_post"]);
         let post = offering(&["client_secret_post"]);
         let asked = ["read".to_owned()];

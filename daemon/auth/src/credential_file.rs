@@ -28,17 +28,14 @@ pub(super) struct LoginEntry {
 }
 
 /// A named secret in the file.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct SecretEntry {
     pub(super) name: String,
     /// Seconds since 1970.
     pub(super) since: u64,
     /// `None` if it is in the keyring.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "expose_optional"
-    )]
+    #[serde(serialize_with = "expose_optional")]
     pub(super) value: Option<Secret>,
 }
 
@@ -63,8 +60,6 @@ struct CredentialDocument {
 
 /// Version 2 added named secrets, which older builds would drop. Version 3 added accounts, which they would mix up.
 const CREDENTIAL_FILE_VERSION: u32 = 3;
-/// The name of the file in earlier versions.
-const LEGACY_FILE_NAME: &str = "tokens.json";
 
 #[derive(Clone, Debug)]
 pub(super) struct CredentialFile(PathBuf);
@@ -94,11 +89,6 @@ pub(super) enum CredentialFileError {
 
 impl CredentialFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        let former = path.with_file_name(LEGACY_FILE_NAME);
-        if path.symlink_metadata().is_err() && former.symlink_metadata().is_ok() {
-            // If this fails, the user has to sign in again.
-            drop(fs::rename(former, &path));
-        }
         Self(path)
     }
 
@@ -210,17 +200,6 @@ mod tests {
             secrets: vec![named("HERE", Some("s")), named("ELSEWHERE", None)],
             signed_out: vec![record(None, 0).key],
         }
-    }
-
-    #[test]
-    fn legacy_file_is_taken_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let former = CredentialFile(folder.path().join(LEGACY_FILE_NAME));
-        let contents = contents();
-        former.write(contents.clone()).unwrap();
-        let file = CredentialFile::new(folder.path().join("credentials.json"));
-        assert_eq!(file.read().unwrap(), contents);
-        assert!(!former.path().exists());
     }
 
     #[test]

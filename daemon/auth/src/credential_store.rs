@@ -17,7 +17,8 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use parking_lot::{Mutex, MutexGuard};
+use futures::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     task::spawn_blocking,
@@ -59,17 +60,8 @@ struct CredentialBackend {
 /// The inode and modification time of the file, which is replaced by every write.
 type FileVersion = (u64, SystemTime);
 
-#[derive(Debug)]
-enum StoreJob {
-    Save(Box<(LoginRecord, LoginSecrets)>, JobReply),
-    Update(Box<(LoginRecord, LoginSecrets)>, JobReply),
-    Forget(String, JobReply),
-    SignOut(LoginKey, JobReply),
-    Set(String, Secret, JobReply),
-    Remove(String, JobReply<bool>),
-}
-
-type JobReply<T = ()> = oneshot::Sender<Result<T, AuthError>>;
+/// A change of the store, which reports its outcome itself.
+type StoreJob = BoxFuture<'static, ()>;
 
 impl CredentialStore {
     /// Reads the file. The keyring is read only when a secret is needed, because it may prompt the user.
@@ -86,7 +78,7 @@ impl CredentialStore {
         });
         disk.read();
         let (jobs, waiting) = mpsc::unbounded_channel();
-        tokio::spawn(work(Arc::clone(&disk), waiting));
+        tokio::spawn(work(waiting));
         Self { disk, jobs }
     }
 
@@ -184,8 +176,7 @@ impl CredentialStore {
         record: LoginRecord,
         secrets: LoginSecrets,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
-        let what = Box::new((record, secrets));
-        self.ask(|done| StoreJob::Save(what, done))
+        self.run(move |disk| async move { disk.save(record, secrets).await })
     }
 
     /// Saves a change that the user did not make: a refreshed token, or a login that shares another. Fails if the user
@@ -195,8 +186,7 @@ impl CredentialStore {
         record: LoginRecord,
         secrets: LoginSecrets,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
-        let what = Box::new((record, secrets));
-        self.ask(|done| StoreJob::Update(what, done))
+        self.run(move |disk| async move { disk.update(record, secrets).await })
     }
 
     pub(super) fn forget(
@@ -204,7 +194,7 @@ impl CredentialStore {
         record: &LoginRecord,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let id = record.id();
-        self.ask(|done| StoreJob::Forget(id, done))
+        self.run(move |disk| async move { disk.forget(id).await })
     }
 
     /// Keeps this server from sharing a sign-in until it has its own login.
@@ -213,7 +203,7 @@ impl CredentialStore {
         key: &LoginKey,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let key = key.clone();
-        self.ask(|done| StoreJob::SignOut(key, done))
+        self.run(move |disk| async move { disk.sign_out(key).await })
     }
 
     /// The reason the file is not used, with a remedy.
@@ -233,13 +223,19 @@ impl CredentialStore {
         self.disk.file.path()
     }
 
-    fn ask<T, F: FnOnce(JobReply<T>) -> StoreJob>(
-        &self,
-        job: F,
-    ) -> impl Future<Output = Result<T, AuthError>> + use<T, F> {
+    /// Runs a job after all earlier ones, even if the returned future is dropped.
+    fn run<T, F, J>(&self, job: F) -> impl Future<Output = Result<T, AuthError>> + use<T, F, J>
+    where
+        T: Send + 'static,
+        F: FnOnce(Arc<CredentialBackend>) -> J,
+        J: Future<Output = Result<T, AuthError>> + Send + 'static,
+    {
         let (done, outcome) = oneshot::channel();
+        let job = job(Arc::clone(&self.disk));
+        // The receiver may be gone.
+        let job = async move { drop(done.send(job.await)) };
         // If the task has ended, `done` is dropped, which `outcome` reports.
-        drop(self.jobs.send(job(done)));
+        drop(self.jobs.send(job.boxed()));
         async {
             let ending = || Err(AuthError::Store("the daemon is ending".into()));
             outcome.await.unwrap_or_else(|_| ending())
@@ -360,17 +356,9 @@ impl CredentialBackend {
     }
 }
 
-async fn work(disk: Arc<CredentialBackend>, mut jobs: mpsc::UnboundedReceiver<StoreJob>) {
+async fn work(mut jobs: mpsc::UnboundedReceiver<StoreJob>) {
     while let Some(job) = jobs.recv().await {
-        // The receiver may be gone.
-        match job {
-            StoreJob::Save(what, done) => drop(done.send(disk.save(what.0, what.1).await)),
-            StoreJob::Update(what, done) => drop(done.send(disk.update(what.0, what.1).await)),
-            StoreJob::Forget(id, done) => drop(done.send(disk.forget(id).await)),
-            StoreJob::SignOut(key, done) => drop(done.send(disk.sign_out(key).await)),
-            StoreJob::Set(name, value, done) => drop(done.send(disk.set(name, value).await)),
-            StoreJob::Remove(name, done) => drop(done.send(disk.remove(name).await)),
-        }
+        job.await;
     }
 }
 

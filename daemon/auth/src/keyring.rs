@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use keyring::v1::Entry;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{task::spawn_blocking, time::timeout};
 use tracing::warn;
 
@@ -75,12 +75,12 @@ impl Keyring {
 
     /// The reason the keyring counts as unavailable.
     pub(super) fn unavailable_reason(&self) -> Option<String> {
-        self.lock_unavailable_reason().clone()
+        self.absent.lock().clone()
     }
 
     /// Makes the next request try the keyring again: the keyring may have been unlocked or started.
     pub(super) fn reset_availability(&self) {
-        *self.lock_unavailable_reason() = None;
+        *self.absent.lock() = None;
     }
 
     /// Reads the secrets of a login. `None` if there are none.
@@ -148,12 +148,8 @@ impl Keyring {
             Err(_) => format!("it did not respond within {KEYRING_TIMEOUT:?}"),
         };
         // Keep the first reason.
-        self.lock_unavailable_reason().get_or_insert(problem);
+        self.absent.lock().get_or_insert(problem);
         None
-    }
-
-    fn lock_unavailable_reason(&self) -> MutexGuard<'_, Option<String>> {
-        self.absent.lock()
     }
 }
 

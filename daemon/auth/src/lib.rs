@@ -54,12 +54,12 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use self::{
     account::EntryOptions,
     accounts::AccountsInUse,
-    authorization_request::{LoginOptions, create_request},
+    authorization_request::create_request,
     callback_server::{CallbackServer, redirect_uri},
     credential_store::CredentialStore,
     issuer_bindings::IssuerBindings,
@@ -67,19 +67,17 @@ use self::{
 };
 pub use self::{
     account::{Account, LoginStatus},
-    auth_server_client::HttpClientFactory,
     error::AuthError,
     login_attempt::{CompletedLogin, LoginAttempt, SessionOpener},
     named_secrets::{MAX_SECRET_BYTES, StoredSecretInfo},
 };
-use mux_settings::{OauthSetting, RemoteServer};
+use mux_settings::{OauthSettings, RemoteServer};
 use mux_text::random_name::random_name;
 
 /// All logins of one user.
 #[derive(Debug)]
 pub struct Auth {
     store: Arc<CredentialStore>,
-    client: HttpClientFactory,
     /// Whether the keyring is used unless the configuration says otherwise.
     keyring: bool,
     issuers: Arc<IssuerBindings>,
@@ -111,11 +109,10 @@ pub struct LogoutOutcome {
 impl Auth {
     /// `file` has the credentials, or the records of credentials in the keyring. `keyring` is true to use the keyring
     /// by default.
-    pub fn open(file: PathBuf, keyring: bool, client: HttpClientFactory) -> Arc<Self> {
+    pub fn open(file: PathBuf, keyring: bool) -> Arc<Self> {
         Arc::new(Self {
             issuers: Arc::new(IssuerBindings::new(file.with_file_name("issuers.json"))),
             store: Arc::new(CredentialStore::open(file, keyring)),
-            client,
             keyring,
             accounts: AccountsInUse::new(),
             attempts: Mutex::default(),
@@ -141,14 +138,13 @@ impl Auth {
             server,
             store: Arc::clone(&self.store),
             issuers: Arc::clone(&self.issuers),
-            client: self.client,
             entry: EntryOptions {
                 network: Arc::clone(&remote.network),
                 client_auth: options.auth.map(Into::into),
                 share: options.share,
             },
-            client_secret: options.client_secret,
-            issuer: options.issuer,
+            client_secret: options.client_secret.clone(),
+            issuer: options.issuer.clone(),
         }))
     }
 
@@ -171,7 +167,7 @@ impl Auth {
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
-        let before = lock_ignoring_poison(&self.attempts).remove(server);
+        let before = self.attempts.lock().remove(server);
         if let Some(before) = before {
             before.cancel_attempt().await;
         }
@@ -187,14 +183,16 @@ impl Auth {
         } else {
             let mut others: Vec<_> = sharing.iter().filter_map(|one| self.account(one)).collect();
             others.retain(|other| account.may_share_with(other));
-            let bound = bind_callback(&options, &account).await;
+            let bound = bind_callback(options, &account).await;
             let callback = bound.map_err(|error| self.name_port_holder(error, options.port))?;
             let redirect = callback.redirect_uri();
-            let request = create_request(&account, &options, &redirect, &others).await?;
+            let request = create_request(&account, options, &redirect, &others).await?;
             LoginAttempt::begin(id, server, account, request, callback, opening)
         };
-        let before =
-            lock_ignoring_poison(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
+        let before = self
+            .attempts
+            .lock()
+            .insert(server.to_owned(), Arc::clone(&attempt));
         if let Some(before) = before {
             // Two logins were started at the same time. The later one counts.
             before.cancel_attempt().await;
@@ -204,7 +202,7 @@ impl Auth {
 
     /// Names the login that uses the entry's port, if muxd itself listens there.
     fn name_port_holder(&self, error: AuthError, port: Option<u16>) -> AuthError {
-        let attempts = lock_ignoring_poison(&self.attempts);
+        let attempts = self.attempts.lock();
         let is_holder = |attempt: &&Arc<LoginAttempt>| {
             attempt.is_pending() && Some(attempt.redirect_port) == port
         };
@@ -228,7 +226,7 @@ impl Auth {
     }
 
     pub fn attempt(&self, id: &str) -> Result<Arc<LoginAttempt>, AuthError> {
-        let attempts = lock_ignoring_poison(&self.attempts);
+        let attempts = self.attempts.lock();
         let found = attempts.values().find(|attempt| attempt.id == id);
         found.cloned().ok_or_else(|| {
             let is_ours = id
@@ -311,39 +309,15 @@ impl Auth {
         }
     }
 
-    /// The login options of the entry. `None` if it does not use OAuth.
-    fn login_options(remote: &RemoteServer) -> Option<(LoginOptions, LoginKey, url::Url)> {
-        let OauthSetting::On {
-            client_id,
-            client_secret,
-            issuer,
-            scopes,
-            port,
-            auth,
-            share,
-        } = &remote.oauth
-        else {
-            return None;
-        };
-        if !remote.has_login() {
-            return None;
-        }
+    /// The OAuth settings of the entry, and the key of its login. `None` if it does not use OAuth.
+    fn login_options(remote: &RemoteServer) -> Option<(&OauthSettings, LoginKey, url::Url)> {
+        let options = remote.oauth.as_ref().filter(|_| remote.has_login())?;
         let server = canonical(remote.url.expose())?;
-        let client_secret = client_secret.clone();
         let key = LoginKey {
             resource: server.to_string(),
-            client: client_id.clone(),
-            proof: client_secret.as_ref().map(LoginKey::proof),
+            client: options.client_id.clone(),
+            proof: options.client_secret.as_ref().map(LoginKey::proof),
             account: remote.account.clone(),
-        };
-        let options = LoginOptions {
-            client_id: client_id.clone(),
-            client_secret,
-            issuer: issuer.clone(),
-            scopes: scopes.clone(),
-            port: *port,
-            auth: *auth,
-            share: *share,
         };
         Some((options, key, server))
     }
@@ -351,7 +325,7 @@ impl Auth {
 
 /// Binds the port in the entry, the port of the existing registration, or any port.
 async fn bind_callback(
-    options: &LoginOptions,
+    options: &OauthSettings,
     account: &Account,
 ) -> Result<CallbackServer, AuthError> {
     if let Some(port) = options.port {
@@ -370,10 +344,6 @@ async fn bind_callback(
     }
     let taken = |error| AuthError::PortTaken(format!("no port of 127.0.0.1 can be used: {error}"));
     CallbackServer::bind(0).await.map_err(taken)
-}
-
-fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 #[cfg(test)]
@@ -424,8 +394,7 @@ mod tests {
     #[tokio::test]
     async fn entries_with_different_client_secrets_share_no_account() {
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let auth = Auth::open(home.path().join("credentials.json"), false);
         let account = |secret| auth.account(&remote(secret)).unwrap();
         let one = account(", client_secret = \"first\"");
         let two = account(", client_secret = \"second\"");
@@ -444,8 +413,7 @@ mod tests {
     #[tokio::test]
     async fn accounts_at_one_url_are_separate_and_each_is_shared() {
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let auth = Auth::open(home.path().join("credentials.json"), false);
         let account = |keys| auth.account(&remote_with(keys)).unwrap();
         let work = account("account = \"work\"");
         let own = account("account = \"own\"");
@@ -465,8 +433,7 @@ mod tests {
     #[tokio::test]
     async fn entries_with_and_without_the_issuer_use_one_login_and_end_it_together() {
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let auth = Auth::open(home.path().join("credentials.json"), false);
         let plain = remote("");
         let named = remote(", issuer = \"https://issuer.test\"");
         let foreign = remote(", issuer = \"https://else.test\"");
@@ -491,8 +458,7 @@ mod tests {
     #[tokio::test]
     async fn logout_without_a_login_declines_a_shared_sign_in() {
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let auth = Auth::open(home.path().join("credentials.json"), false);
         let lender = record(None, 0);
         auth.store.save(lender.clone(), secrets()).await.unwrap();
         let remote = remote_with("");
@@ -506,8 +472,7 @@ mod tests {
     #[tokio::test]
     async fn challenge_that_names_the_metadata_is_kept_and_no_token_in_a_later_one_is_repeated() {
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let auth = Auth::open(home.path().join("credentials.json"), false);
         let account = auth.account(&remote("")).unwrap();
         let named = "Bearer resource_metadata=\"https://x.test/meta\", scope=\"read\"";
         assert!(
@@ -589,8 +554,7 @@ mod tests {
         let (issuer, token, _) = issuer_that_answers(&[503, 200]).await;
         let server = format!("{issuer}/mcp");
         let home = tempfile::tempdir().unwrap();
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let auth = Auth::open(home.path().join("credentials.json"), false);
         let lender = lender(&issuer, &["http://127.0.0.1:1/mcp", &server]);
         auth.store.save(lender, secrets()).await.unwrap();
         let account = auth.account(&remote_at(&server, SHARED)).unwrap();
@@ -605,8 +569,7 @@ mod tests {
         let server = format!("{issuer}/mcp");
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("credentials.json");
-        let client = mux_http::http_client::client_builder;
-        let auth = Auth::open(file.clone(), false, client);
+        let auth = Auth::open(file.clone(), false);
         let one = "http://127.0.0.1:1/mcp";
         for (keys, granted, presented) in [
             ("", &[one, &server][..], 0),
@@ -632,7 +595,7 @@ mod tests {
             );
         }
         // Nor after a restart.
-        let later = Auth::open(file, false, client);
+        let later = Auth::open(file, false);
         let account = later.account(&remote_at(&server, SHARED)).unwrap();
         assert!(account.handle_unauthorized(None, None).await.is_err());
         assert_eq!(requests.load(Ordering::Relaxed), 1);

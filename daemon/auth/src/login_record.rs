@@ -17,7 +17,7 @@ const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
 /// The key by which a login is looked up.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub(super) struct LoginKey {
     /// The canonical URL of the server.
     pub(super) resource: String,
@@ -53,7 +53,7 @@ impl LoginKey {
 
 /// A login without its secrets.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct LoginRecord {
     pub(super) issuer: String,
     #[serde(flatten)]
@@ -77,7 +77,7 @@ pub(super) struct LoginRecord {
     pub(super) private: Option<bool>,
     /// The client's authentication method.
     pub(super) client_auth: Option<ClientAuthMethod>,
-    /// Earlier versions wrote this instead of `client_auth`: the secret is sent in the body.
+    /// Version 0.1.0 wrote this instead of `client_auth`: the secret is sent in the body.
     #[serde(default, skip_serializing)]
     pub(super) secret_in_body: bool,
     /// The scopes that the client of muxd's registration may request.
@@ -105,25 +105,14 @@ pub(super) struct LoginRecord {
     pub(super) presented_for: Option<String>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct LoginSecrets {
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "expose_optional"
-    )]
+    #[serde(serialize_with = "expose_optional")]
     pub(super) access: Option<Secret>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "expose_optional"
-    )]
+    #[serde(serialize_with = "expose_optional")]
     pub(super) refresh: Option<Secret>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "expose_optional"
-    )]
+    #[serde(serialize_with = "expose_optional")]
     pub(super) client: Option<Secret>,
 }
 
@@ -171,9 +160,9 @@ impl LoginRecord {
         method: Option<ClientAuthMethod>,
     ) -> ClientCredentials {
         let earlier = if self.secret_in_body {
-            ClientAuthMethod::Post
+            ClientAuthMethod::ClientSecretPost
         } else {
-            ClientAuthMethod::Basic
+            ClientAuthMethod::ClientSecretBasic
         };
         let method = method.or(self.client_auth).unwrap_or(earlier);
         ClientCredentials {
@@ -282,31 +271,17 @@ pub(super) mod tests {
             issuer: "https://issuer.test".into(),
             key: LoginKey {
                 resource: "https://server.test/mcp".into(),
-                client: None,
-                proof: None,
-                account: None,
+                ..LoginKey::default()
             },
             client_id: "client".into(),
-            who: None,
-            shares: None,
             redirect: "http://127.0.0.1:1/callback".into(),
             audience: "https://server.test/mcp".into(),
-            resources: Vec::new(),
             token_endpoint: "https://issuer.test/token".into(),
-            revocation_endpoint: None,
-            private: None,
-            client_auth: None,
-            secret_in_body: false,
-            registered_scopes: None,
-            registration_scopes: Vec::new(),
-            client_expires_at: None,
             scopes: vec!["read".into()],
-            wanted: Vec::new(),
             received_at: now() - age,
             expires_in,
             refreshable: true,
-            ended: None,
-            presented_for: None,
+            ..LoginRecord::default()
         }
     }
 
@@ -360,8 +335,8 @@ pub(super) mod tests {
     fn record_of_an_earlier_version_keeps_its_client_authentication() {
         let mut kept = serde_json::to_value(record(None, 0)).unwrap();
         for (in_body, method) in [
-            (true, ClientAuthMethod::Post),
-            (false, ClientAuthMethod::Basic),
+            (true, ClientAuthMethod::ClientSecretPost),
+            (false, ClientAuthMethod::ClientSecretBasic),
         ] {
             kept["secret_in_body"] = in_body.into();
             let record: LoginRecord = serde_json::from_value(kept.clone()).unwrap();

@@ -12,20 +12,22 @@ use reqwest::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::{EnumString, IntoStaticStr};
 use url::{Url, form_urlencoded};
 
 use crate::issuer_words::{self, IssuerError, one_line_excerpt};
 
 /// The authentication method of a client at the token endpoint (RFC 7591, 2: `token_endpoint_auth_method`).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, EnumString, IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ClientAuthMethod {
     #[default]
-    #[serde(rename = "none")]
     None,
-    #[serde(rename = "client_secret_basic")]
-    Basic,
-    #[serde(rename = "client_secret_post")]
-    Post,
+    ClientSecretBasic,
+    ClientSecretPost,
 }
 
 /// A client at a token endpoint.
@@ -59,30 +61,16 @@ pub enum GrantError {
 }
 
 impl ClientAuthMethod {
-    /// Parses a method name. `None` if muxd does not offer the method.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "none" => Some(Self::None),
-            "client_secret_basic" => Some(Self::Basic),
-            "client_secret_post" => Some(Self::Post),
-            _ => None,
-        }
-    }
-
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Basic => "client_secret_basic",
-            Self::Post => "client_secret_post",
-        }
+        self.into()
     }
 }
 
 impl From<ClientAuthentication> for ClientAuthMethod {
     fn from(written: ClientAuthentication) -> Self {
         match written {
-            ClientAuthentication::Basic => Self::Basic,
-            ClientAuthentication::Post => Self::Post,
+            ClientAuthentication::Basic => Self::ClientSecretBasic,
+            ClientAuthentication::Post => Self::ClientSecretPost,
         }
     }
 }
@@ -97,14 +85,14 @@ impl ClientCredentials {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(ACCEPT, "application/json");
         match (self.method, &self.secret) {
-            (ClientAuthMethod::Basic, Some(secret)) => {
+            (ClientAuthMethod::ClientSecretBasic, Some(secret)) => {
                 // RFC 6749, 2.3.1: both are encoded before they are joined.
                 let encode = |text: &str| -> String {
                     form_urlencoded::byte_serialize(text.as_bytes()).collect()
                 };
                 request = request.basic_auth(encode(&self.id), Some(encode(secret.expose())));
             }
-            (ClientAuthMethod::Post, Some(secret)) => {
+            (ClientAuthMethod::ClientSecretPost, Some(secret)) => {
                 form.append_pair("client_id", &self.id)
                     .append_pair("client_secret", secret.expose());
             }

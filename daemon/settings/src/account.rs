@@ -47,7 +47,8 @@ fn remote(server: &ServerSettings) -> Option<&RemoteServer> {
 fn contradiction(one: &RemoteServer, other: &RemoteServer) -> Option<&'static str> {
     let is_one_account = one.account.is_some() && one.account == other.account;
     let is_one_login = is_one_account && one.url == other.url;
-    is_one_login.then(|| one.oauth.disagreement(&other.oauth))?
+    let own = one.oauth.as_ref().filter(|_| is_one_login)?;
+    own.disagreement(other.oauth.as_ref()?)
 }
 
 #[cfg(test)]

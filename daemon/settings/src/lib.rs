@@ -72,7 +72,7 @@ pub use self::{
     results::ResultSettings,
     roots::RootsSetting,
     sandbox::{SandboxGrant, SandboxSetting, ServerSandbox},
-    server::{OauthSetting, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint},
+    server::{OauthSettings, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint},
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
     settings_report::{HostDefaults, SettingOrigin, SettingRow},
     source::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind},
@@ -148,6 +148,23 @@ pub struct ServerSettings {
 }
 
 impl ServerSettings {
+    /// Resolves an entry. `names` are the names of all entries that are offered with it.
+    fn new<T>(
+        name: String,
+        project: Option<Arc<Path>>,
+        names: &[String],
+        entry: Result<T, String>,
+        resolve: impl FnOnce(T) -> Result<ServerDefinition, EntryError>,
+    ) -> Self {
+        let entry = check_name(&name, names).and(entry);
+        let definition = entry.map_err(EntryError::from).and_then(resolve);
+        Self {
+            name,
+            project,
+            definition,
+        }
+    }
+
     pub fn key(&self) -> String {
         key(&self.name, self.project.as_deref())
     }
@@ -276,15 +293,9 @@ impl Settings {
                 disabled.insert(name, address.unwrap_or_else(|| masked_command_line(off)));
                 continue;
             }
-            let definition = check_name(&name, &names)
-                .and(entry)
-                .map_err(EntryError::from)
-                .and_then(|entry| ServerDefinition::resolve(&entry, environment, home, defaults));
-            let server = ServerSettings {
-                name: name.clone(),
-                project: None,
-                definition,
-            };
+            let server = ServerSettings::new(name.clone(), None, &names, entry, |entry| {
+                ServerDefinition::resolve(&entry, environment, home, defaults)
+            });
             problems.extend(server.override_problems("servers"));
             problems.extend(server.command_problem());
             servers.insert(name, server);
@@ -306,15 +317,9 @@ impl Settings {
                 disabled.insert(name, source::shown(off.address().unwrap_or_default()));
                 continue;
             }
-            let definition = check_name(&name, &names)
-                .and(entry)
-                .map_err(EntryError::from)
-                .and_then(|entry| ServerDefinition::of_source(entry, environment, home, defaults));
-            let source = ServerSettings {
-                name: name.clone(),
-                project: None,
-                definition,
-            };
+            let source = ServerSettings::new(name.clone(), None, &names, entry, |entry| {
+                ServerDefinition::of_source(entry, environment, home, defaults)
+            });
             problems.extend(source.override_problems("sources"));
             servers.insert(name, source);
         }
@@ -417,7 +422,7 @@ pub fn full_command_line(entry: &ServerEntry) -> String {
     }
 }
 
-pub fn check_name(name: &str, all: &[String]) -> Result<(), String> {
+fn check_name(name: &str, all: &[String]) -> Result<(), String> {
     if !is_server_name(name) {
         return Err(format!(
             "the name {name:?} must match [A-Za-z][A-Za-z0-9_-]*; rename it"

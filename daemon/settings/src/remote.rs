@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use mux_secrets::{KnownSecrets, Secret, url};
 
-use super::{OauthSetting, RemoteServer};
+use super::RemoteServer;
 use mux_config::environment::Environment;
 
 /// Proxies and certificates from the user's environment, never from the daemon's own.
@@ -90,7 +90,7 @@ impl RemoteServer {
     pub fn has_login(&self) -> bool {
         let mut headers = self.headers.keys();
         let own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
-        self.oauth != OauthSetting::Off && !own && self.socket.is_none()
+        self.oauth.is_some() && !own && self.socket.is_none()
     }
 
     /// The secrets that are masked in errors: values of headers and of the query, and passwords.
@@ -121,7 +121,7 @@ mod tests {
             transport: None,
             socket: None,
             network: Arc::default(),
-            oauth: OauthSetting::Off,
+            oauth: None,
             account: None,
         };
         let said = "bearer Bearer t0ken-123 or t0ken-123, p4ssw0rd, a%20secret, a secret; 1 is on";

@@ -103,62 +103,43 @@ pub struct RemoteServer {
     /// A Unix socket to which requests are sent instead of the URL's host.
     pub socket: Option<PathBuf>,
     pub network: Arc<NetworkSettings>,
-    pub oauth: OauthSetting,
+    /// `None`: never. A 401 response is then an ordinary error.
+    pub oauth: Option<OauthSettings>,
     /// The name of the login, which tells it apart from others at this URL.
     pub account: Option<String>,
 }
 
-/// How the daemon authenticates with OAuth, if it does.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OauthSetting {
-    /// Never: a 401 response is an ordinary error.
-    Off,
-    /// If the server requires it. Empty values are discovered.
-    On {
-        client_id: Option<String>,
-        client_secret: Option<Secret>,
-        /// How the client's secret is sent. `None` chooses from the metadata.
-        auth: Option<ClientAuthentication>,
-        /// The only authorization server at which this client is registered.
-        issuer: Option<String>,
-        scopes: Vec<String>,
-        /// The port of the callback on the loopback interface. `None` uses any free port.
-        port: Option<u16>,
-        /// Allows the server to use another server's sign-in, if it was granted for this server.
-        share: bool,
-    },
+/// How the daemon authenticates with OAuth if the server requires it. Empty values are discovered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OauthSettings {
+    pub client_id: Option<String>,
+    pub client_secret: Option<Secret>,
+    /// How the client's secret is sent. `None` chooses from the metadata.
+    pub auth: Option<ClientAuthentication>,
+    /// The only authorization server at which this client is registered.
+    pub issuer: Option<String>,
+    pub scopes: Vec<String>,
+    /// The port of the callback on the loopback interface. `None` uses any free port.
+    pub port: Option<u16>,
+    /// Allows the server to use another server's sign-in, if it was granted for this server.
+    pub share: bool,
 }
 
-impl OauthSetting {
+impl OauthSettings {
     /// The first key in which two settings describe different clients.
     pub(super) fn disagreement(&self, other: &Self) -> Option<&'static str> {
-        let (
-            Self::On {
-                client_id: id,
-                client_secret: secret,
-                auth,
-                issuer,
-                ..
-            },
-            Self::On {
-                client_id: other_id,
-                client_secret: other_secret,
-                auth: other_auth,
-                issuer: other_issuer,
-                ..
-            },
-        ) = (self, other)
-        else {
-            return None;
-        };
-        let issuers_differ = issuer.is_some() && other_issuer.is_some() && issuer != other_issuer;
-        let methods_differ = auth.is_some() && other_auth.is_some() && auth != other_auth;
-        match () {
-            () if issuers_differ => Some("oauth.issuer"),
-            () if id != other_id => Some("oauth.client_id"),
-            () if secret != other_secret => Some("oauth.client_secret"),
-            () if methods_differ => Some("oauth.auth"),
-            () => None,
+        let issuers = self.issuer.as_ref().zip(other.issuer.as_ref());
+        let methods = self.auth.zip(other.auth);
+        if issuers.is_some_and(|(own, other)| own != other) {
+            Some("oauth.issuer")
+        } else if self.client_id != other.client_id {
+            Some("oauth.client_id")
+        } else if self.client_secret != other.client_secret {
+            Some("oauth.client_secret")
+        } else if methods.is_some_and(|(own, other)| own != other) {
+            Some("oauth.auth")
+        } else {
+            None
         }
     }
 }
@@ -396,9 +377,9 @@ fn resolve_remote(
 fn resolve_oauth(
     entry: Option<SwitchOrTable<OauthClient>>,
     environment: &Environment,
-) -> Result<OauthSetting, EntryError> {
+) -> Result<Option<OauthSettings>, EntryError> {
     let own = match entry {
-        Some(SwitchOrTable::Switch(false)) => return Ok(OauthSetting::Off),
+        Some(SwitchOrTable::Switch(false)) => return Ok(None),
         None | Some(SwitchOrTable::Switch(true)) => OauthClient::default(),
         Some(SwitchOrTable::Table(own)) => own,
     };
@@ -413,7 +394,7 @@ fn resolve_oauth(
         )
         .into());
     }
-    Ok(OauthSetting::On {
+    Ok(Some(OauthSettings {
         client_id: expand(own.client_id)?,
         client_secret: expand(own.client_secret)?.map(Secret::new),
         auth: own.auth,
@@ -421,7 +402,7 @@ fn resolve_oauth(
         scopes: own.scopes,
         port: own.port,
         share: own.share,
-    })
+    }))
 }
 
 /// Checks an issuer (RFC 8414): a URL without a query or a fragment.

@@ -61,13 +61,13 @@ impl CallProgress {
 
     /// Reports `done` of `total`, which resets the `within` limit.
     pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
-        *self.done() = (done, total);
+        *self.done.lock() = (done, total);
         (self.tell)(done, total, message);
     }
 
     /// Reports why the call makes no progress at the moment.
     pub fn note(&self, message: &str) {
-        let (done, total) = *self.done();
+        let (done, total) = *self.done.lock();
         (self.tell)(done, total, message);
     }
 
@@ -87,10 +87,6 @@ impl CallProgress {
         let counted = counted.saturating_sub(self.terms.clock.paused_for());
         let left = self.terms.whole.saturating_sub(counted);
         left.min(self.terms.within) * 9 / 10
-    }
-
-    fn done(&self) -> parking_lot::MutexGuard<'_, (f64, Option<f64>)> {
-        self.done.lock()
     }
 }
 

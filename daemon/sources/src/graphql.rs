@@ -141,7 +141,6 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
     use std::{collections::BTreeMap, time::Duration};
 
     use super::first_seen_origins::FirstSeenOrigins;
-    use mux_http::http_client;
 
     let settings = mux_settings::SourceDefinition {
         kind: mux_settings::SourceKind::Graphql,
@@ -163,7 +162,7 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
         network: Arc::default(),
     };
     let nowhere = Arc::new(FirstSeenOrigins::new("/nowhere/sources.json".into()));
-    let making = SourceConfig::new("blog", &settings, http_client::client_builder, nowhere);
+    let making = SourceConfig::new("blog", &settings, nowhere);
     let document = DescriptionDocument {
         text: schema.into(),
         base: None,

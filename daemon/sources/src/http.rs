@@ -35,7 +35,7 @@ use serde_json::Value;
 
 pub(super) use self::{
     allowed_origins::AllowedOrigins,
-    api_client::{ApiClient, HttpClientFactory, entry_headers},
+    api_client::{ApiClient, entry_headers},
     api_response::ApiResponse,
     dot_segments::has_steps,
     entry_state::EntryState,

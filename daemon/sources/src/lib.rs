@@ -58,15 +58,9 @@ mod source;
 mod source_config;
 mod tool_pages;
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
-use reqwest::ClientBuilder;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 pub use self::graphql::{
@@ -83,35 +77,29 @@ pub use self::{
     source::{CallFailure, SOURCE_WARNING, Source, SourceNote, SourceReport},
 };
 use self::{
-    description::DescriptionCache, first_seen_origins::FirstSeenOrigins, http::HttpClientFactory,
-    live_source::LiveSource, source_config::SourceConfig,
+    description::DescriptionCache, first_seen_origins::FirstSeenOrigins, live_source::LiveSource,
+    source_config::SourceConfig,
 };
 
 /// The sources that are open.
 #[derive(Debug)]
 pub struct Sources {
     /// The cache of remote descriptions.
-    shelf: Arc<DescriptionCache>,
-    client: HttpClientFactory,
+    cache: Arc<DescriptionCache>,
     /// The origins that each description named when it was first read.
     addresses: Arc<FirstSeenOrigins>,
     /// The latest source with each name.
-    standing: Mutex<HashMap<String, Arc<LiveSource>>>,
+    live: Mutex<HashMap<String, Arc<LiveSource>>>,
 }
 
 impl Sources {
     /// Creates nothing on disk: `folder` appears with the first cached description, the file `addresses` with the first
     /// source.
-    pub fn new(
-        folder: PathBuf,
-        addresses: PathBuf,
-        client: fn(&mux_settings::NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>,
-    ) -> Self {
+    pub fn new(folder: PathBuf, addresses: PathBuf) -> Self {
         Self {
-            shelf: Arc::new(DescriptionCache::new(folder)),
-            client,
+            cache: Arc::new(DescriptionCache::new(folder)),
             addresses: Arc::new(FirstSeenOrigins::new(addresses)),
-            standing: Mutex::default(),
+            live: Mutex::default(),
         }
     }
 
@@ -123,25 +111,25 @@ impl Sources {
         settings: &mux_settings::SourceDefinition,
         within: Duration,
     ) -> Result<watch::Receiver<Arc<dyn Source>>, String> {
-        let mut making = self.build_config(name, settings);
-        if let Some(before) = self.lock_live_sources().get(name) {
-            making = before.followed_by(making);
+        let mut config = self.build_config(name, settings);
+        if let Some(before) = self.live.lock().get(name) {
+            config = before.followed_by(config);
         }
-        let opening = LiveSource::open(making, Arc::clone(&self.shelf), within);
-        let (standing, source) = opening.await?;
-        self.lock_live_sources().insert(name.to_owned(), standing);
+        let opening = LiveSource::open(config, Arc::clone(&self.cache), within);
+        let (live, source) = opening.await?;
+        self.live.lock().insert(name.to_owned(), live);
         Ok(source)
     }
 
     /// Refreshes the description now. `None` if the source is not open.
     pub async fn refresh(&self, name: &str) -> Option<Result<RefreshReport, String>> {
-        let standing = self.find_open(name)?;
-        Some(standing.refresh().await)
+        let live = self.find_open(name)?;
+        Some(live.refresh().await)
     }
 
     /// The source with its current description. `None` if the source is not open.
     pub fn current(&self, name: &str) -> Option<Arc<dyn Source>> {
-        self.find_open(name).map(|standing| standing.current())
+        self.find_open(name).map(|live| live.current())
     }
 
     /// The status of an open source's description, or of the cached description.
@@ -151,23 +139,20 @@ impl Sources {
         settings: &mux_settings::SourceDefinition,
     ) -> DescriptionStatus {
         match self.find_open(name) {
-            Some(standing) => standing.described(),
-            None => LiveSource::unopened(&self.build_config(name, settings), &self.shelf),
+            Some(live) => live.described(),
+            None => LiveSource::unopened(&self.build_config(name, settings), &self.cache),
         }
     }
 
     fn build_config(&self, name: &str, settings: &mux_settings::SourceDefinition) -> SourceConfig {
-        SourceConfig::new(name, settings, self.client, Arc::clone(&self.addresses))
+        SourceConfig::new(name, settings, Arc::clone(&self.addresses))
     }
 
     fn find_open(&self, name: &str) -> Option<Arc<LiveSource>> {
-        self.lock_live_sources()
+        self.live
+            .lock()
             .get(name)
-            .filter(|it| it.is_open())
+            .filter(|live| live.is_open())
             .cloned()
-    }
-
-    fn lock_live_sources(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveSource>>> {
-        self.standing.lock()
     }
 }

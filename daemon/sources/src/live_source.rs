@@ -13,7 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, watch},
     task::spawn_blocking,
@@ -226,7 +226,7 @@ impl LiveSource {
     }
 
     pub(super) fn described(&self) -> DescriptionStatus {
-        let seen = self.seen().clone();
+        let seen = self.seen.lock().clone();
         DescriptionStatus {
             fetched: matches!(self.origin, DescriptionOrigin::Far(_)).then_some(seen.fetched),
             problem: seen.problem,
@@ -239,7 +239,7 @@ impl LiveSource {
         // Never closed, so this cannot fail.
         let _looking = self.looking.acquire().await;
         let outcome = self.look().await;
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         seen.problem = outcome.as_ref().err().cloned();
         drop(seen);
         let name = &self.making.name;
@@ -268,7 +268,7 @@ impl LiveSource {
     }
 
     async fn look(&self) -> Result<RefreshReport, String> {
-        let before = self.seen().clone();
+        let before = self.seen.lock().clone();
         // If the text's origin is not known, the whole text must be fetched again.
         let known = before.private.map(|_| &before.version);
         let Some(kept) = request_description(&self.origin, known).await? else {
@@ -282,13 +282,13 @@ impl LiveSource {
         .await?;
         let found = if same && before.private.is_some() {
             kept.private = before.private;
-            let mut seen = self.seen();
+            let mut seen = self.seen.lock();
             (seen.version, seen.fetched) = (kept.version.clone(), kept.fetched);
             drop(seen);
             self.same()
         } else {
             let (source, seen) = of_kept(&self.making, &self.origin, &mut kept).await?;
-            *self.seen() = seen;
+            *self.seen.lock() = seen;
             let before = self.current.send_replace(Arc::clone(&source));
             let facts = (before.report(), source.report());
             let compare = move || Ok(RefreshReport::between(&*before, &*source));
@@ -301,7 +301,7 @@ impl LiveSource {
     /// Notes that the cached description is current.
     async fn note_unchanged(&self) -> Result<(), String> {
         let fetched = SystemTime::now();
-        self.seen().fetched = fetched;
+        self.seen.lock().fetched = fetched;
         let DescriptionOrigin::Far(far) = &self.origin else {
             return Ok(());
         };
@@ -320,7 +320,7 @@ impl LiveSource {
 
     fn same(&self) -> RefreshReport {
         RefreshReport {
-            functions: self.seen().functions,
+            functions: self.seen.lock().functions,
             ..RefreshReport::default()
         }
     }
@@ -330,7 +330,7 @@ impl LiveSource {
         let refresh = self.making.settings.refresh.max(MIN_REFRESH_INTERVAL);
         loop {
             let (age, failed, placed) = {
-                let seen = self.seen();
+                let seen = self.seen.lock();
                 (
                     seen.fetched.elapsed().unwrap_or_default(),
                     seen.problem.is_some(),
@@ -349,10 +349,6 @@ impl LiveSource {
             // `seen` holds the outcome.
             drop(self.refresh().await);
         }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, DescriptionState> {
-        self.seen.lock()
     }
 }
 

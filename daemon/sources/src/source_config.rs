@@ -11,20 +11,18 @@ use super::{
     },
     first_seen_origins::{DescribedOrigins, FirstSeenOrigins},
     graphql,
-    http::{
-        AllowedOrigins, ApiClient, EntryState, HttpClientFactory, SecurityScheme, entry_headers,
-    },
+    http::{AllowedOrigins, ApiClient, EntryState, SecurityScheme, entry_headers},
     openapi,
     source::Source,
 };
+use mux_http::http_client::client_builder;
 use mux_settings::{DescriptionLocation, SourceKind};
 
-/// One entry of the configuration, with the HTTP client to use.
+/// One entry of the configuration, with the state that outlives its descriptions.
 #[derive(Clone, Debug)]
 pub(super) struct SourceConfig {
     pub(super) name: String,
     pub(super) settings: mux_settings::SourceDefinition,
-    client: HttpClientFactory,
     /// Survives each new description of the entry.
     lasting: Arc<EntryState>,
     addresses: Arc<FirstSeenOrigins>,
@@ -38,14 +36,12 @@ impl SourceConfig {
     pub(super) fn new(
         name: &str,
         settings: &mux_settings::SourceDefinition,
-        client: HttpClientFactory,
         addresses: Arc<FirstSeenOrigins>,
     ) -> Self {
         Self {
             addresses,
             name: name.to_owned(),
             settings: settings.clone(),
-            client,
             lasting: Arc::new(EntryState::new(settings)),
             reader: match settings.kind {
                 SourceKind::OpenApi => openapi::read,
@@ -122,8 +118,14 @@ impl SourceConfig {
         origins: AllowedOrigins,
         schemes: BTreeMap<String, SecurityScheme>,
     ) -> Result<ApiClient, String> {
-        let with = (self.client, &*self.lasting);
-        ApiClient::new(&self.name, &self.settings, (base, origins), schemes, with)
+        let lasting = &*self.lasting;
+        ApiClient::new(
+            &self.name,
+            &self.settings,
+            (base, origins),
+            schemes,
+            lasting,
+        )
     }
 
     /// True if a description that came from a private network may name addresses there: only if no
@@ -191,7 +193,7 @@ impl SourceConfig {
                 attempt.stop()
             }
         });
-        let client = (self.client)(&settings.network, None)?
+        let client = client_builder(&settings.network, None)?
             .redirect(policy)
             .dns_resolver(Arc::new(own_host.clone()))
             .build();

@@ -11,7 +11,7 @@ use crate::daemon::Daemon;
 use mux_audit::AdminEvent;
 use mux_auth::{Account, Auth, AuthError, CompletedLogin, SessionOpener};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
-use mux_settings::{OauthSetting, RemoteServer, ServerEndpoint};
+use mux_settings::{RemoteServer, ServerEndpoint};
 use mux_upstream::{CallerIdentity, Server};
 
 /// The account for a server, if it is a server with a sign-in.
@@ -151,7 +151,7 @@ fn remotes_that_share(daemon: &Daemon) -> Vec<RemoteServer> {
                 ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
             });
     let mut remotes: Vec<_> = remotes.cloned().collect();
-    remotes.retain(|remote| matches!(remote.oauth, OauthSetting::On { share: true, .. }));
+    remotes.retain(|remote| remote.oauth.as_ref().is_some_and(|oauth| oauth.share));
     remotes
 }
 

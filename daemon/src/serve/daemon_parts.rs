@@ -23,7 +23,6 @@ use mux_catalog::{Catalog, pins::Pins};
 use mux_config::environment::Environment;
 use mux_gateway::Gateway;
 use mux_handles::StoredValues;
-use mux_http::http_client;
 use mux_journal::History;
 use mux_runs::{Runs, program_check::ProgramChecker};
 use mux_settings::{LimitSettings, StoredValueLimits};
@@ -83,11 +82,7 @@ impl DaemonParts {
         } = surroundings;
         let catalog = Catalog::new();
         let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
-        let auth = Auth::open(
-            setup.credentials,
-            setup.keyring,
-            http_client::client_builder,
-        );
+        let auth = Auth::open(setup.credentials, setup.keyring);
         let context = ServerContext {
             launcher: servers,
             logs: setup.server_logs,
@@ -96,11 +91,7 @@ impl DaemonParts {
             list_changes: Arc::default(),
             start_limiter: Arc::new(StartLimiter::new(LimitSettings::default().starts)),
             auth,
-            sources: Arc::new(Sources::new(
-                setup.descriptions,
-                setup.addresses,
-                http_client::client_builder,
-            )),
+            sources: Arc::new(Sources::new(setup.descriptions, setup.addresses)),
             incoming_sessions: incoming,
             metrics: Metrics::new(setup.metrics_token),
             request_policy: Arc::default(),

@@ -561,7 +561,7 @@ fn project_approvals_file_that_others_can_write_is_ignored() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(names(&env, &root), Vec::<String>::new());
     mux_snapshot!(at(&env, &root, &["status"]).ok().stderr, @"
-    warning: [HOME]/state/projects.json can be written by others; run: chmod 600 on it; no project is approved, and the next approval replaces the file
+    warning: cannot use [HOME]/state/projects.json: others may write to it: chmod 600; no project is approved, and the next approval replaces the file
     warning: .mcp.json in [HOME]/shop defines `db`, and is not approved; see `mux project show`, then `mux project approve`
     ");
 }

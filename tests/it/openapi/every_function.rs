@@ -13,7 +13,6 @@ use axum::{
     extract::State,
     http::{Method, Uri},
 };
-use mux_http::http_client::client_builder;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaVerdict};
 use mux_settings::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind};
 use mux_sources::{CallProgress, Source, Sources};
@@ -170,11 +169,7 @@ async fn record() -> (String, ReceivedRequests) {
 /// The source of a description, or `None` if it is of another format.
 async fn open(path: &Path, base: &str) -> Option<Arc<dyn Source>> {
     let folder = tempfile::tempdir().unwrap();
-    let sources = Sources::new(
-        folder.path().join("kept"),
-        folder.path().join("addresses"),
-        client_builder,
-    );
+    let sources = Sources::new(folder.path().join("kept"), folder.path().join("addresses"));
     let settings = definition(path.to_owned(), base, credentials(path)?);
     let opened = sources
         .open("api", &settings, Duration::from_mins(10))

@@ -195,7 +195,7 @@ impl Account {
     /// token is used.
     async fn lend_token(&self, borrower: &LoginRecord) -> Result<TokenGrant, TokenRequestError> {
         let failed = |why: &str| TokenRequestError::Failed(why.into());
-        let _turn = self.shared.exchanging.acquire().await;
+        let _turn = self.shared.exchanging.lock().await;
         let login = self.login().await;
         let login = login.filter(|login| Some(login.record.id()) == borrower.shares);
         let login = login.ok_or_else(|| failed("the sign-in that it shares has changed"))?;

@@ -52,7 +52,7 @@ impl Account {
 
     /// Runs the refresh and saves its result.
     async fn refresh(&self, login: &Arc<LoginCredentials>) -> Result<Secret, AuthError> {
-        let _turn = self.shared.exchanging.acquire().await;
+        let _turn = self.shared.exchanging.lock().await;
         let login = &match self.latest(login) {
             Ok(login) => login,
             Err(outcome) => return outcome,

@@ -14,7 +14,7 @@ use crate::{
     login_record::now,
 };
 
-use super::{CredentialBackend, CredentialStore, HashMap, MutexGuard, StoreJob};
+use super::{CredentialBackend, CredentialStore};
 
 /// The reason a named secret has no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -32,7 +32,7 @@ impl CredentialStore {
         // Another daemon may have set or removed a secret since.
         if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
-            self.disk.remembered().clear();
+            self.disk.remembered.lock().clear();
         }
         let found = {
             let contents = self.disk.contents.load();
@@ -60,7 +60,7 @@ impl CredentialStore {
     /// Drops the cached values and makes the next request try the keyring again.
     pub(crate) fn ask_again(&self) {
         self.disk.keyring.reset_availability();
-        self.disk.remembered().clear();
+        self.disk.remembered.lock().clear();
     }
 
     pub(crate) fn set(
@@ -69,7 +69,7 @@ impl CredentialStore {
         value: Secret,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let name = name.to_owned();
-        self.ask(|done| StoreJob::Set(name, value, done))
+        self.run(move |disk| async move { disk.set(name, value).await })
     }
 
     /// Removes a secret. Resolves to false if there was none.
@@ -78,13 +78,13 @@ impl CredentialStore {
         name: &str,
     ) -> impl Future<Output = Result<bool, AuthError>> + use<> {
         let name = name.to_owned();
-        self.ask(|done| StoreJob::Remove(name, done))
+        self.run(move |disk| async move { disk.remove(name).await })
     }
 }
 
 impl CredentialBackend {
     async fn read_from_keyring(&self, name: &str) -> Result<Secret, SecretUnavailable> {
-        if let Some(known) = self.remembered().get(name) {
+        if let Some(known) = self.remembered.lock().get(name) {
             return Ok(known.clone());
         }
         let text = match self.keyring.read_text(&id(name)).await {
@@ -104,7 +104,9 @@ impl CredentialBackend {
         let text = String::from_utf8(text)
             .map_err(|_| SecretUnavailable::Silent("its value is not UTF-8 text".into()))?;
         let value = Secret::new(text);
-        self.remembered().insert(name.to_owned(), value.clone());
+        self.remembered
+            .lock()
+            .insert(name.to_owned(), value.clone());
         Ok(value)
     }
 
@@ -132,9 +134,9 @@ impl CredentialBackend {
         })
         .await?;
         if kept {
-            drop(self.remembered().insert(name, value));
+            drop(self.remembered.lock().insert(name, value));
         } else {
-            drop(self.remembered().remove(&name));
+            drop(self.remembered.lock().remove(&name));
         }
         Ok(())
     }
@@ -147,7 +149,7 @@ impl CredentialBackend {
         if self.holds(&name) {
             self.keyring.forget(&id(&name)).await;
         }
-        self.remembered().remove(&name);
+        self.remembered.lock().remove(&name);
         self.change(move |contents: &mut CredentialContents| {
             contents.secrets.retain(|known| known.name != name);
         })
@@ -160,10 +162,6 @@ impl CredentialBackend {
         let contents = self.contents.load();
         let mut all = contents.secrets.iter();
         all.any(|known| known.name == name && known.value.is_none())
-    }
-
-    fn remembered(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
-        self.remembered.lock()
     }
 }
 

@@ -54,12 +54,10 @@ pub struct ProjectApprovals {
 /// Why the approvals file is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApprovalsFileError {
-    #[error("cannot read {0}: {1}")]
-    Read(PathBuf, io::Error),
     #[error("{0} is corrupt ({1})")]
     Corrupt(PathBuf, String),
-    #[error("{0} {1}")]
-    Foreign(PathBuf, &'static str),
+    #[error("cannot use {0}: {1}")]
+    Foreign(PathBuf, io::Error),
 }
 
 #[derive(Deserialize, Serialize)]
@@ -145,19 +143,13 @@ impl ProjectApprovals {
 }
 
 fn read(file: &Path) -> Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFileError> {
-    let failed = |error| ApprovalsFileError::Read(file.to_owned(), error);
-    let found = match fs::symlink_metadata(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        found => found.map_err(failed)?,
-    };
-    own(&found).map_err(|why| ApprovalsFileError::Foreign(file.to_owned(), why))?;
+    let foreign = |why| ApprovalsFileError::Foreign(file.to_owned(), why);
     let corrupt = |why: String| ApprovalsFileError::Corrupt(file.to_owned(), why);
-    if found.len() > MAX_APPROVALS_FILE_BYTES {
-        return Err(corrupt("it is too large".into()));
-    }
-    let bytes = fs::read(file).map_err(failed)?;
+    let Some(text) = atomic_file::read(file, MAX_APPROVALS_FILE_BYTES).map_err(foreign)? else {
+        return Ok(BTreeMap::new());
+    };
     let document: ApprovalsDocument =
-        serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| corrupt(error.to_string()))?;
     if document.version != APPROVALS_FILE_VERSION {
         return Err(corrupt(format!("unknown version {}", document.version)));
     }
@@ -168,27 +160,6 @@ fn read(file: &Path) -> Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFile
         }
     }
     Ok(document.projects)
-}
-
-/// Checks that no other user could have written the file.
-#[cfg(unix)]
-fn own(found: &fs::Metadata) -> Result<(), &'static str> {
-    use std::os::unix::fs::MetadataExt as _;
-    if !found.is_file() {
-        return Err("is not a file");
-    }
-    if found.uid() != nix::unistd::geteuid().as_raw() {
-        return Err("belongs to another user");
-    }
-    if found.mode() & 0o022 != 0 {
-        return Err("can be written by others; run: chmod 600 on it");
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn own(found: &fs::Metadata) -> Result<(), &'static str> {
-    found.is_file().then_some(()).ok_or("is not a file")
 }
 
 #[cfg(test)]

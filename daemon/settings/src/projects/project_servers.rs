@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Project, ProjectView};
-use crate::{SandboxMode, ServerDefaults, ServerDefinition, ServerSettings, check_name};
+use crate::{SandboxMode, ServerDefaults, ServerDefinition, ServerSettings};
 use mux_config::{EntryError, ServerEntry, SwitchOrTable, environment::Environment};
 use mux_policy::{Policy, ProjectText, RuleList};
 
@@ -113,30 +113,24 @@ impl Project {
                 let direct = direct.map(|glob| format!("{name}.{glob}"));
                 outlook.direct.extend(direct);
             }
-            let definition = check_name(name, &names)
-                .and(entry)
-                .map_err(EntryError::from)
-                .and_then(|entry| {
-                    let is_enforced = defaults.sandbox_mode == SandboxMode::Enforce;
-                    if is_enforced && entry.sandbox == Some(SwitchOrTable::Switch(false)) {
-                        return Err(EntryError::from(
-                            "a project cannot switch off the sandbox that [sandbox] mode = \"enforce\" demands; remove `sandbox = false`",
-                        ));
-                    }
-                    ServerDefinition::resolve(&entry, &environment, &self.root, defaults)
-                });
-            if let Err(problem) = &definition {
+            let root = Some(Arc::clone(&self.root));
+            let server = ServerSettings::new(name.to_owned(), root, &names, entry, |entry| {
+                let is_enforced = defaults.sandbox_mode == SandboxMode::Enforce;
+                if is_enforced && entry.sandbox == Some(SwitchOrTable::Switch(false)) {
+                    return Err(EntryError::from(
+                        "a project cannot switch off the sandbox that [sandbox] mode = \"enforce\" demands; remove `sandbox = false`",
+                    ));
+                }
+                ServerDefinition::resolve(&entry, &environment, &self.root, defaults)
+            });
+            if let Err(problem) = &server.definition {
                 let root = self.root.display();
                 notes.push(format!(
                     "[servers.{name}] of {} in {root}: {problem}",
                     defined.file
                 ));
             }
-            servers.push(ServerSettings {
-                name: name.to_owned(),
-                project: Some(Arc::clone(&self.root)),
-                definition,
-            });
+            servers.push(server);
         }
         outlook.notes = notes;
         (outlook, servers)

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,7 +10,7 @@ use std::{
 };
 
 use reqwest::{
-    Client, ClientBuilder, Url,
+    Client, Url,
     header::{HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
@@ -33,15 +32,14 @@ use crate::{
     call_progress::CallProgress,
     source::{CallFailure, SourceNote},
 };
-use mux_http::address_policy::{AddressPolicy, url_without_secrets};
+use mux_http::{
+    address_policy::{AddressPolicy, url_without_secrets},
+    http_client::client_builder,
+};
 use mux_settings::{NetworkSettings, SourceDefinition, SourceKind};
 use mux_text::error_chain::error_causes;
 
 const MAX_REDIRECTS: usize = 5;
-
-/// Makes a client builder with the user's proxies and certificates.
-pub(crate) type HttpClientFactory =
-    fn(&NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
 
 /// The client for the functions of one source at one base URL. Cheap to clone.
 #[derive(Clone)]
@@ -76,7 +74,7 @@ impl ApiClient {
         settings: &SourceDefinition,
         (base, origins): (&str, AllowedOrigins),
         schemes: BTreeMap<String, SecurityScheme>,
-        (make, lasting): (HttpClientFactory, &EntryState),
+        lasting: &EntryState,
     ) -> Result<Self, String> {
         let key = match settings.kind {
             SourceKind::OpenApi => "base_url",
@@ -90,7 +88,7 @@ impl ApiClient {
             })?;
         let headers = entry_headers(settings)?;
         let policy = lasting.policy.clone();
-        let client = make(&settings.network, None)?
+        let client = client_builder(&settings.network, None)?
             .redirect(redirect::Policy::custom(same_origin))
             // A name is judged by the addresses to which it resolves at the time of the call.
             .dns_resolver(Arc::new(policy.clone()))

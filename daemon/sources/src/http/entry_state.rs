@@ -74,7 +74,7 @@ impl EntryState {
 
     /// The mask for the API at `base`.
     pub(super) fn mask(&self, base: &str, make: impl FnOnce() -> SecretMask) -> Arc<SecretMask> {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         if held.base != base {
             *held = TokenCache {
                 base: base.to_owned(),
@@ -96,15 +96,11 @@ impl EntryState {
             id.to_owned(),
             secret.to_owned(),
         );
-        if let Some(tokens) = self.held().tokens.get(&login) {
+        if let Some(tokens) = self.held.lock().tokens.get(&login) {
             return Ok(Arc::clone(tokens));
         }
         let tokens = make()?;
-        self.held().tokens.insert(login, Arc::clone(&tokens));
+        self.held.lock().tokens.insert(login, Arc::clone(&tokens));
         Ok(tokens)
-    }
-
-    fn held(&self) -> parking_lot::MutexGuard<'_, TokenCache> {
-        self.held.lock()
     }
 }

@@ -25,7 +25,6 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::{call_progress::CallProgress, source::CallFailure};
-use mux_http::http_client;
 use mux_settings::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind};
 
 /// A request that a server received.
@@ -114,8 +113,14 @@ fn api_with(
         .map(|(name, scheme)| ((*name).to_owned(), scheme.clone()));
     let origins = AllowedOrigins::listed("shop", settings).with_calls(base);
     let lasting = EntryState::new(settings);
-    let with = (http_client::client_builder as HttpClientFactory, &lasting);
-    ApiClient::new("shop", settings, (base, origins), schemes.collect(), with).unwrap()
+    ApiClient::new(
+        "shop",
+        settings,
+        (base, origins),
+        schemes.collect(),
+        &lasting,
+    )
+    .unwrap()
 }
 
 fn text(text: &str) -> SourceCredential {

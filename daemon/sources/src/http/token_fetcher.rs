@@ -9,7 +9,7 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reqwest::{Client, StatusCode};
 use tokio::time::{Instant, timeout};
 use url::Url;
@@ -137,7 +137,7 @@ impl TokenFetcher {
             credentials: ClientCredentials {
                 id: id.to_owned(),
                 secret: Some(secret.into()),
-                method: ClientAuthMethod::Basic,
+                method: ClientAuthMethod::ClientSecretBasic,
             },
             mask,
             held: Mutex::default(),
@@ -152,7 +152,7 @@ impl TokenFetcher {
         let verdict = self.policy.check(&self.url);
         verdict.map_err(|why| self.forbidden(why))?;
         let fetching = {
-            let mut held = self.held();
+            let mut held = self.held.lock();
             if let Some((token, until)) = &held.token
                 && Instant::now() < *until
             {
@@ -184,7 +184,7 @@ impl TokenFetcher {
 
     /// Discards this token, because the API has refused it.
     pub(super) fn stale(&self, token: &str) {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         if held
             .token
             .as_ref()
@@ -202,7 +202,7 @@ impl TokenFetcher {
                 self.shown()
             ))),
         };
-        let mut held = self.held();
+        let mut held = self.held.lock();
         held.fetching = None;
         let granted = outcome?;
         let lives = granted.expires_in.map(Duration::from_secs);
@@ -226,7 +226,7 @@ impl TokenFetcher {
                 if said != INVALID_SCOPE =>
             {
                 let in_form = ClientCredentials {
-                    method: ClientAuthMethod::Post,
+                    method: ClientAuthMethod::ClientSecretPost,
                     ..self.credentials.clone()
                 };
                 let again = self.ask_as(&in_form, &form).await?;
@@ -292,10 +292,6 @@ impl TokenFetcher {
             self.url.scheme(),
             self.url.path()
         )))
-    }
-
-    fn held(&self) -> MutexGuard<'_, TokenState> {
-        self.held.lock()
     }
 }
 

@@ -16,7 +16,6 @@ use super::*;
 use crate::{
     call_progress::CallProgress, first_seen_origins::FirstSeenOrigins, source::CallFailure,
 };
-use mux_http::http_client;
 use mux_settings::{DescriptionLocation, SourceDefinition as Settings, SourceKind};
 
 #[derive(Debug)]
@@ -89,13 +88,7 @@ fn making_with(
         exclude: Vec::new(),
         network: Arc::default(),
     };
-    SourceConfig::new(
-        "shop",
-        &settings,
-        http_client::client_builder,
-        Arc::new(origins),
-    )
-    .with_reader(read)
+    SourceConfig::new("shop", &settings, Arc::new(origins)).with_reader(read)
 }
 
 fn shelf(folder: &Path) -> Arc<DescriptionCache> {

@@ -56,8 +56,8 @@ async fn credentials_go_to_another_origin_only_if_the_entry_names_it() {
         let known = AllowedOrigins::listed("shop", &source).with_calls(&own);
         let known = known.with_bare_calls(origins.iter().map(|it| (*it).clone()));
         let lasting = EntryState::new(&source);
-        let with = (http_client::client_builder as HttpClientFactory, &lasting);
-        let api = ApiClient::new("shop", &source, (&own, known), BTreeMap::new(), with).unwrap();
+        let api =
+            ApiClient::new("shop", &source, (&own, known), BTreeMap::new(), &lasting).unwrap();
         api.at(&other)
     };
     let new = bare(&[]);
@@ -94,8 +94,7 @@ fn published(base: &str, listed: &[&str]) -> ApiClient {
     source.origins = listed.iter().map(|it| (*it).to_owned()).collect();
     let known = AllowedOrigins::listed("shop", &source).with_calls(base);
     let lasting = EntryState::new(&source);
-    let with = (http_client::client_builder as HttpClientFactory, &lasting);
-    ApiClient::new("shop", &source, (base, known), BTreeMap::new(), with).unwrap()
+    ApiClient::new("shop", &source, (base, known), BTreeMap::new(), &lasting).unwrap()
 }
 
 #[tokio::test]
@@ -193,8 +192,7 @@ fn behind_tokens(base: &str, token_url: &str, known: &[&str], listed: &[&str]) -
     let origins = origins.with_tokens(known.iter().map(|it| (*it).to_owned()));
     let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
     let lasting = EntryState::new(&source);
-    let with = (http_client::client_builder as HttpClientFactory, &lasting);
-    ApiClient::new("shop", &source, (base, origins), schemes, with).unwrap()
+    ApiClient::new("shop", &source, (base, origins), schemes, &lasting).unwrap()
 }
 
 #[tokio::test]

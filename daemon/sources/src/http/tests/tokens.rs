@@ -166,9 +166,8 @@ async fn entry_state_survives_new_descriptions() {
             scopes: Vec::new(),
         };
         let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
-        let with = (http_client::client_builder as HttpClientFactory, &lasting);
         let origins = AllowedOrigins::listed("shop", &source).with_calls(&base);
-        ApiClient::new("shop", &source, (&base, origins), schemes, with).unwrap()
+        ApiClient::new("shop", &source, (&base, origins), schemes, &lasting).unwrap()
     };
     let mut asked = get("/things");
     asked.security = vec![vec!["oauth".into()]];
@@ -260,9 +259,8 @@ async fn token_url_of_an_https_api_must_be_https() {
     };
     let schemes = BTreeMap::from([("oauth".to_owned(), scheme)]);
     let lasting = EntryState::new(&source);
-    let with = (http_client::client_builder as HttpClientFactory, &lasting);
     let at = ("https://api.example", AllowedOrigins::default());
-    let problem = ApiClient::new("shop", &source, at, schemes, with).unwrap_err();
+    let problem = ApiClient::new("shop", &source, at, schemes, &lasting).unwrap_err();
     assert!(
         problem.contains("auth.oauth") && problem.contains("https"),
         "{problem}"

@@ -12,7 +12,6 @@ use mux_chance::{
     holds,
     json::{self, Change, change, changed},
 };
-use mux_http::http_client::client_builder;
 use mux_settings::{DescriptionLocation, SourceDefinition, SourceKind};
 use proptest::{collection::vec, prelude::*, sample::select};
 use reqwest::Url;
@@ -255,7 +254,7 @@ fn api() -> ApiClient {
         network: Arc::default(),
     };
     let nowhere = Arc::new(FirstSeenOrigins::new("/nowhere/sources.json".into()));
-    let making = SourceConfig::new("api", &settings, client_builder, nowhere);
+    let making = SourceConfig::new("api", &settings, nowhere);
     let origins = AllowedOrigins::listed("api", &settings).with_calls(BASE);
     making.api(BASE, origins, BTreeMap::new()).unwrap()
 }
