@@ -40,14 +40,7 @@ pub(super) fn schema(
                             object, { id: true, author: { name: true } }.",
         }));
     }
-    let mut whole = json!({
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": false,
-    });
-    if !required.is_empty() {
-        whole["required"] = required.into();
-    }
+    let mut whole = object(properties, required);
     let definitions = closure.definitions();
     if !definitions.is_empty() {
         whole["$defs"] = definitions.into();
@@ -77,11 +70,7 @@ impl<'a> ArgumentSchemaBuilder<'a> {
     }
 
     fn member(&mut self, argument: &'a SchemaArgument) -> Value {
-        let mut schema = if argument.ty.is_deep() {
-            json!({})
-        } else {
-            self.reference(&argument.ty)
-        };
+        let mut schema = of_type(&argument.ty, &mut |name| self.named(name));
         let Some(members) = schema.as_object_mut() else {
             return schema;
         };
@@ -101,26 +90,14 @@ impl<'a> ArgumentSchemaBuilder<'a> {
         schema
     }
 
-    fn reference(&mut self, ty: &'a TypeRef) -> Value {
-        match ty {
-            TypeRef::Required(inner) => self.present(inner),
-            ty => or_null(self.present(ty)),
+    fn named(&mut self, name: &'a str) -> Value {
+        if !is_defined(self.schema, name) {
+            return scalar_types::schema(name, ValueDirection::In);
         }
-    }
-
-    /// The schema of a type, without null.
-    fn present(&mut self, ty: &'a TypeRef) -> Value {
-        match ty {
-            TypeRef::Required(inner) => self.present(inner),
-            TypeRef::List(item) => json!({ "type": "array", "items": self.reference(item) }),
-            TypeRef::Named(name) if is_defined(self.schema, name) => {
-                if self.asked.insert(name) {
-                    self.open.push_back(name);
-                }
-                json!({ "$ref": format!("#/$defs/{name}") })
-            }
-            TypeRef::Named(name) => scalar_types::schema(name, ValueDirection::In),
+        if self.asked.insert(name) {
+            self.open.push_back(name);
         }
+        json!({ "$ref": format!("#/$defs/{name}") })
     }
 
     fn definitions(mut self) -> Map<String, Value> {
@@ -155,14 +132,7 @@ impl<'a> ArgumentSchemaBuilder<'a> {
             }
             TypeShape::Input { fields, one_of } => {
                 let (properties, required) = self.members(fields);
-                let mut object = json!({
-                    "type": "object",
-                    "properties": properties,
-                    "additionalProperties": false,
-                });
-                if !required.is_empty() {
-                    object["required"] = required.into();
-                }
+                let mut object = object(properties, required);
                 if *one_of {
                     object["minProperties"] = 1.into();
                     object["maxProperties"] = 1.into();
@@ -200,8 +170,39 @@ fn unlisted(schema: &GraphqlSchema, name: &str) -> Value {
     json!({ "type": kind, "description": format!("`{name}` of the schema; it is too large to be shown here") })
 }
 
+/// An object without other members.
+fn object(properties: Map<String, Value>, required: Vec<Value>) -> Value {
+    let mut object = json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        object["required"] = required.into();
+    }
+    object
+}
+
+/// The schema of a type: lists and null around the schema that `named` returns for the innermost type.
+pub(super) fn of_type<'a>(ty: &'a TypeRef, named: &mut impl FnMut(&'a str) -> Value) -> Value {
+    match ty {
+        ty if ty.is_deep() => json!({}),
+        TypeRef::Required(ty) => present(ty, named),
+        ty => or_null(present(ty, named)),
+    }
+}
+
+/// The schema of a type, without null.
+fn present<'a>(ty: &'a TypeRef, named: &mut impl FnMut(&'a str) -> Value) -> Value {
+    match ty {
+        TypeRef::Required(ty) => present(ty, named),
+        TypeRef::List(item) => json!({ "type": "array", "items": of_type(item, named) }),
+        TypeRef::Named(name) => named(name),
+    }
+}
+
 /// Adds null to a schema.
-pub(super) fn or_null(mut schema: Value) -> Value {
+fn or_null(mut schema: Value) -> Value {
     let null = || Value::from("null");
     let nullable = match schema.get("type") {
         Some(Value::String(only)) if schema.get("enum").is_none() => Some(json!([only, "null"])),

@@ -6,11 +6,11 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    argument_schema::{SELECT_ARGUMENT, enumeration, or_null},
+    argument_schema::{SELECT_ARGUMENT, enumeration, of_type},
     default_selection::{DefaultSelection, SelectionItem},
     description_text::brief,
     scalar_types::{self, ValueDirection},
-    schema_model::{GraphqlSchema, SchemaField, TypeRef, TypeShape},
+    schema_model::{GraphqlSchema, SchemaField, TypeShape},
     tool_list::ToolBudget,
 };
 
@@ -33,9 +33,9 @@ pub(super) fn schema(
         room,
         definitions: Map::new(),
     };
-    let whole = results.wrapped(&field.ty, &mut |results| match selection {
+    let whole = of_type(&field.ty, &mut |name| match selection {
         Some(selection) => results.object(selection, 0),
-        None => results.leaf(field.ty.name()),
+        None => results.leaf(name),
     });
     let mut whole = match selection {
         Some(_) => json!({ "anyOf": [whole, {}], UNLESS_KEYWORD: SELECT_ARGUMENT }),
@@ -54,26 +54,6 @@ struct ResultSchemaBuilder<'a> {
 }
 
 impl ResultSchemaBuilder<'_> {
-    /// Adds lists and null around the schema that `inner` returns.
-    fn wrapped(&mut self, ty: &TypeRef, inner: &mut impl FnMut(&mut Self) -> Value) -> Value {
-        match ty {
-            ty if ty.is_deep() => json!({}),
-            TypeRef::Required(ty) => self.present(ty, inner),
-            ty => {
-                let present = self.present(ty, inner);
-                or_null(present)
-            }
-        }
-    }
-
-    fn present(&mut self, ty: &TypeRef, inner: &mut impl FnMut(&mut Self) -> Value) -> Value {
-        match ty {
-            TypeRef::Required(ty) => self.present(ty, inner),
-            TypeRef::List(item) => json!({ "type": "array", "items": self.wrapped(item, inner) }),
-            TypeRef::Named(_) => inner(self),
-        }
-    }
-
     fn leaf(&mut self, name: &str) -> Value {
         match self.schema.shape(name) {
             Some(TypeShape::Enum(values))
@@ -156,9 +136,9 @@ impl ResultSchemaBuilder<'_> {
         selection: &DefaultSelection<'_>,
         node: usize,
     ) -> Value {
-        let mut value = self.wrapped(&field.ty, &mut |results| match selection.ty(node) {
-            Some(_) => results.object(selection, node),
-            None => results.leaf(field.ty.name()),
+        let mut value = of_type(&field.ty, &mut |name| match selection.ty(node) {
+            Some(_) => self.object(selection, node),
+            None => self.leaf(name),
         });
         if let Some(said) = brief(field.description.as_deref(), self.room.result_words) {
             value["description"] = said.into();

@@ -3,73 +3,44 @@
 //! Invariant: the flattened object means the same as its parts together. An object that cannot be flattened this way,
 //! or that has too many parts, is not flattened: a few objects that refer to each other can have any number of parts.
 
-use std::collections::{HashMap, HashSet};
-
+use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
-use super::openapi_document::{OpenApiDocument, UnresolvedReference, is_true, items, members};
+use super::openapi_document::{OpenApiDocument, UnresolvedReference, items, members};
 
 /// The nesting of objects that are flattened.
 const MAX_JOINED_DEPTH: usize = 16;
 /// The number of objects, members and limits of one object.
 const MAX_OBJECT_PARTS: usize = 10_000;
 
+/// Members, each at its first position, with its last schema.
+pub(super) type MemberList<'a> = IndexMap<&'a str, &'a Value>;
+
 /// An object as one list of members.
 #[derive(Debug, Default)]
 pub(super) struct FlatObject<'a> {
     properties: MemberList<'a>,
-    pub(super) required: Vec<String>,
+    pub(super) required: IndexSet<&'a str>,
     pub(super) limits: Vec<Value>,
     pub(super) closed: bool,
 }
 
-/// Members without duplicates: each is at its first position, with its last schema.
-#[derive(Debug, Default)]
-pub(super) struct MemberList<'a> {
-    list: Vec<(&'a str, &'a Value)>,
-    indices: HashMap<&'a str, usize>,
-}
-
-impl<'a> MemberList<'a> {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
-        self.list.iter().copied()
-    }
-
-    fn insert(&mut self, name: &'a str, member: &'a Value) {
-        if let Some(place) = self.indices.get(name) {
-            self.list[*place].1 = member;
-        } else {
-            self.indices.insert(name, self.list.len());
-            self.list.push((name, member));
-        }
-    }
-}
-
 impl FlatObject<'_> {
     pub(super) fn properties(&self) -> Map<String, Value> {
-        let owned = |(name, member): (&str, &Value)| (name.to_owned(), member.clone());
+        let owned = |(name, member): (&&str, &&Value)| ((*name).to_owned(), (*member).clone());
         self.properties.iter().map(owned).collect()
     }
 
     /// Removes the `readOnly` members, which only a response has.
     pub(super) fn asked(mut self, document: &OpenApiDocument) -> Self {
-        let mut left_out = HashSet::new();
-        self.properties.list.retain(|(name, member)| {
-            let read_only = is_true(member, "readOnly")
-                || document
-                    .resolve(member)
-                    .is_ok_and(|found| is_true(found, "readOnly"));
-            if read_only {
-                left_out.insert(*name);
-            }
-            !read_only
-        });
-        let properties = &self.properties.indices;
+        let is_read_only = |(_, member): &(&str, &Value)| document.is_marked(member, "readOnly");
+        let (left_out, asked): (MemberList<'_>, _) =
+            self.properties.into_iter().partition(is_read_only);
+        self.properties = asked;
         let is_closed = self.closed;
         // A closed object cannot have a member that it does not describe.
         self.required.retain(|name| {
-            !left_out.contains(name.as_str())
-                && (!is_closed || properties.contains_key(name.as_str()))
+            !left_out.contains_key(name) && (!is_closed || self.properties.contains_key(name))
         });
         self
     }
@@ -83,7 +54,6 @@ pub(super) fn flat<'a>(
     let mut joining = ObjectFlattener {
         document,
         flat: FlatObject::default(),
-        required: HashSet::new(),
         left: MAX_OBJECT_PARTS,
     };
     let joined = joining.join(schema, 0);
@@ -103,8 +73,6 @@ pub(super) fn members_of<'a>(
 struct ObjectFlattener<'a> {
     document: &'a OpenApiDocument,
     flat: FlatObject<'a>,
-    /// The names in `flat.required`, for lookups.
-    required: HashSet<&'a str>,
     /// The number of parts that may still be added.
     left: usize,
 }
@@ -163,9 +131,7 @@ impl<'a> ObjectFlattener<'a> {
             if !self.take(1) {
                 return Ok(false);
             }
-            if self.required.insert(name) {
-                self.flat.required.push(name.to_owned());
-            }
+            self.flat.required.insert(name);
         }
         Ok(true)
     }
@@ -213,13 +179,13 @@ mod tests {
         )
         .unwrap();
         let flat = flat(&document, &document.root()["whole"]).unwrap().unwrap();
-        assert_eq!(flat.required, ["a", "c", "d"]);
+        assert!(flat.required.iter().eq(&["a", "c", "d"]));
         let flat = flat.asked(&document);
         assert_eq!(
             Value::Object(flat.properties()).to_string(),
             r#"{"a":{"type":"integer"},"b":{},"d":{}}"#
         );
-        assert_eq!(flat.required, ["a", "d"]);
+        assert!(flat.required.iter().eq(&["a", "d"]));
         assert!(flat.closed);
         assert_eq!(
             flat.limits,

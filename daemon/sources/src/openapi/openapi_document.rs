@@ -117,6 +117,11 @@ impl OpenApiDocument {
         &self.root
     }
 
+    /// True if a value, or the value to which it refers, has this member and it is `true`.
+    pub(super) fn is_marked(&self, value: &Value, mark: &str) -> bool {
+        is_true(value, mark) || self.resolve(value).is_ok_and(|found| is_true(found, mark))
+    }
+
     /// Follows the references of a value.
     pub(super) fn resolve<'a>(
         &'a self,

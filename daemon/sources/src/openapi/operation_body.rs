@@ -128,7 +128,11 @@ pub(super) fn read(
         }
         properties.extend(choice.argument());
         return Ok(Some(DescribedBody {
-            required: if required { flat.required } else { Vec::new() },
+            required: if required {
+                flat.required.into_iter().map(str::to_owned).collect()
+            } else {
+                Vec::new()
+            },
             body: OperationBody {
                 media: announced,
                 choice,

@@ -329,7 +329,7 @@ impl DescribedResponse {
                 let Some(properties) = members_of(document, schema) else {
                     continue;
                 };
-                for (name, member) in properties.iter() {
+                for (name, member) in properties {
                     let Some(rest) = left.checked_sub(1) else {
                         return response;
                     };

@@ -11,6 +11,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -88,18 +89,14 @@ impl<'a> SchemaDialect<'a> {
             SchemaDirection::Arguments => "readOnly",
             SchemaDirection::Results => "writeOnly",
         };
-        is_true(member, mark)
-            || self
-                .document
-                .resolve(member)
-                .is_ok_and(|found| is_true(found, mark))
+        self.document.is_marked(member, mark)
     }
 
     /// The names of such members, in an object and in the objects of which it is composed.
     fn left_out(&self, schema: &Value, direction: SchemaDirection) -> Vec<String> {
         let members = members_of(self.document, schema).unwrap_or_default();
         let left_out = members
-            .iter()
+            .into_iter()
             .filter(|(_, member)| self.is_left_out(member, direction));
         left_out.map(|(name, _)| name.to_owned()).collect()
     }
@@ -244,9 +241,9 @@ impl SchemaTranslator<'_> {
             }
             "anyOf" | "prefixItems" => self.several(value, depth)?,
             "description" | "title" => self.words(keyword, value),
-            "deprecated" => {
-                is_true(&json!({ "deprecated": value }), "deprecated").then_some(Value::Bool(true))
-            }
+            "deprecated" => Some(value)
+                .filter(|value| **value == Value::Bool(true))
+                .cloned(),
             _ if asked => self.constraint(keyword, value, map, said, depth)?,
             _ => None,
         };
@@ -308,20 +305,19 @@ impl SchemaTranslator<'_> {
         document.steps(required.len() + self.absent.len())?;
         let is_closed = is_closed(map);
         let absent: HashSet<&str> = self.absent.iter().map(String::as_str).collect();
-        let mut names = Vec::new();
-        let mut known = HashSet::new();
+        let mut names = IndexSet::new();
         for name in required.iter().filter_map(Value::as_str) {
             let member = map.get("properties").and_then(|all| all.get(name));
             let left_out = match member {
                 Some(member) => self.dialect.is_left_out(member, self.direction),
                 None => is_closed || absent.contains(name),
             };
-            if !left_out && known.insert(name) {
-                names.push(name);
+            if !left_out {
+                names.insert(name);
             }
         }
         if !names.is_empty() {
-            said.insert("required".into(), names.into());
+            said.insert("required".into(), names.into_iter().collect());
         }
         Ok(())
     }
