@@ -86,27 +86,27 @@ pub fn equivalent_fields_without_schema(
 }
 
 /// The origin of the schema: the location that the entry names, or the endpoint.
-pub(super) fn schema_origin(making: &SourceConfig) -> Result<DescriptionOrigin, String> {
-    match making.settings.description {
-        Some(_) => making.described(),
+pub(super) fn schema_origin(config: &SourceConfig) -> Result<DescriptionOrigin, String> {
+    match config.settings.description {
+        Some(_) => config.described(),
         None => Ok(DescriptionOrigin::Far(introspection_fetcher::far(
-            making,
-            endpoint_api(making)?,
+            config,
+            endpoint_api(config)?,
         ))),
     }
 }
 
 pub(super) fn read(
-    making: &SourceConfig,
+    config: &SourceConfig,
     document: &DescriptionDocument,
 ) -> Result<Arc<dyn Source>, String> {
-    let place = match &making.settings.description {
+    let place = match &config.settings.description {
         Some(DescriptionLocation::File(path)) => path.display().to_string(),
         Some(DescriptionLocation::Url(_)) => "the schema".to_owned(),
-        None => making.settings.shown(),
+        None => config.settings.shown(),
     };
     let (schema, left_out) = parse_schema(&document.text, &place)?;
-    let endpoint = GraphqlEndpoint::new(endpoint_api(making)?, schema, &making.settings, left_out);
+    let endpoint = GraphqlEndpoint::new(endpoint_api(config)?, schema, &config.settings, left_out);
     Ok(Arc::new(endpoint))
 }
 
@@ -128,12 +128,12 @@ pub fn schema_queries(
 }
 
 /// The client of the endpoint, to which all of the entry's credentials are sent.
-fn endpoint_api(making: &SourceConfig) -> Result<ApiClient, String> {
-    let schemes = entry_schemes::schemes(&making.settings.credentials)?;
-    let settings = &making.settings;
+fn endpoint_api(config: &SourceConfig) -> Result<ApiClient, String> {
+    let schemes = entry_schemes::schemes(&config.settings.credentials)?;
+    let settings = &config.settings;
     let address = settings.base_url.as_deref().unwrap_or_default();
-    let origins = AllowedOrigins::listed(&making.name, settings).with_calls(address);
-    making.api(address, origins, schemes)
+    let origins = AllowedOrigins::listed(&config.name, settings).with_calls(address);
+    config.api(address, origins, schemes)
 }
 
 /// A source with this schema at an address that does not answer, for tests of policy on documents.
@@ -162,12 +162,12 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
         network: Arc::default(),
     };
     let nowhere = Arc::new(FirstSeenOrigins::new("/nowhere/sources.json".into()));
-    let making = SourceConfig::new("blog", &settings, nowhere);
+    let config = SourceConfig::new("blog", &settings, nowhere);
     let document = DescriptionDocument {
         text: schema.into(),
         base: None,
     };
-    read(&making, &document).unwrap()
+    read(&config, &document).unwrap()
 }
 
 /// Parses SDL or an introspection result. Also returns how many items were left out.

@@ -38,9 +38,9 @@ const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct LiveSource {
-    making: Arc<SourceConfig>,
+    config: Arc<SourceConfig>,
     origin: DescriptionOrigin,
-    shelf: Arc<DescriptionCache>,
+    cache: Arc<DescriptionCache>,
     current: watch::Sender<Arc<dyn Source>>,
     seen: Mutex<DescriptionState>,
     /// Allows one refresh at a time.
@@ -144,12 +144,12 @@ impl LiveSource {
     /// Waits for the network only if nothing is cached. The timeout does not stop a description that is being read, so
     /// reading has its own limits.
     pub(super) async fn open(
-        making: SourceConfig,
-        shelf: Arc<DescriptionCache>,
+        config: SourceConfig,
+        cache: Arc<DescriptionCache>,
         within: Duration,
     ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
-        let origin = making.origin()?;
-        let opened = timeout(within, Self::opened(making, origin, shelf)).await;
+        let origin = config.origin()?;
+        let opened = timeout(within, Self::opened(config, origin, cache)).await;
         opened.unwrap_or_else(|_| {
             Err(format!(
                 "its description did not load within {within:?} (start_timeout)"
@@ -158,23 +158,23 @@ impl LiveSource {
     }
 
     async fn opened(
-        making: SourceConfig,
+        config: SourceConfig,
         origin: DescriptionOrigin,
-        shelf: Arc<DescriptionCache>,
+        cache: Arc<DescriptionCache>,
     ) -> Result<(Arc<Self>, watch::Receiver<Arc<dyn Source>>), String> {
-        let making = Arc::new(making);
+        let config = Arc::new(config);
         let cached = match &origin {
             DescriptionOrigin::File(_) => None,
             DescriptionOrigin::Far(far) => {
-                let shelf = Arc::clone(&shelf);
-                let name = making.name.clone();
+                let cache = Arc::clone(&cache);
+                let name = config.name.clone();
                 let address = far.address.clone();
-                blocking(move || Ok(shelf.read(&name, &address))).await?
+                blocking(move || Ok(cache.read(&name, &address))).await?
             }
         };
         let known = match cached {
             // The description may have been cached by another version of muxd.
-            Some(mut kept) => of_kept(&making, &origin, &mut kept).await.ok(),
+            Some(mut kept) => of_kept(&config, &origin, &mut kept).await.ok(),
             None => None,
         };
         let (source, seen) = if let Some(known) = known {
@@ -183,15 +183,15 @@ impl LiveSource {
             let kept = request_description(&origin, None).await?;
             let mut kept = kept
                 .ok_or("the server answered `not modified` to a request that had no validators")?;
-            let found = of_kept(&making, &origin, &mut kept).await?;
-            keep(&shelf, &making, &origin, kept).await;
+            let found = of_kept(&config, &origin, &mut kept).await?;
+            keep(&cache, &config, &origin, kept).await;
             found
         };
         let (current, receiver) = watch::channel(source);
         let this = Arc::new(Self {
-            making,
+            config,
             origin,
-            shelf,
+            cache,
             current,
             seen: Mutex::new(seen),
             looking: Semaphore::new(1),
@@ -203,15 +203,15 @@ impl LiveSource {
     }
 
     /// Passes the state of this source to the configuration with which it is opened next.
-    pub(super) fn followed_by(&self, making: SourceConfig) -> SourceConfig {
-        making.after(&self.making)
+    pub(super) fn followed_by(&self, config: SourceConfig) -> SourceConfig {
+        config.after(&self.config)
     }
 
     /// The status of a source that is not open, from the cache.
-    pub(super) fn unopened(making: &SourceConfig, shelf: &DescriptionCache) -> DescriptionStatus {
-        let address = making.address();
+    pub(super) fn unopened(config: &SourceConfig, cache: &DescriptionCache) -> DescriptionStatus {
+        let address = config.address();
         DescriptionStatus {
-            fetched: address.and_then(|address| shelf.fetched(&making.name, &address)),
+            fetched: address.and_then(|address| cache.fetched(&config.name, &address)),
             ..DescriptionStatus::default()
         }
     }
@@ -242,7 +242,7 @@ impl LiveSource {
         let mut seen = self.seen.lock();
         seen.problem = outcome.as_ref().err().cloned();
         drop(seen);
-        let name = &self.making.name;
+        let name = &self.config.name;
         match &outcome {
             Ok(found) if found.is_same() => {}
             Ok(found) => info!(
@@ -287,14 +287,14 @@ impl LiveSource {
             drop(seen);
             self.same()
         } else {
-            let (source, seen) = of_kept(&self.making, &self.origin, &mut kept).await?;
+            let (source, seen) = of_kept(&self.config, &self.origin, &mut kept).await?;
             *self.seen.lock() = seen;
             let before = self.current.send_replace(Arc::clone(&source));
             let facts = (before.report(), source.report());
             let compare = move || Ok(RefreshReport::between(&*before, &*source));
             blocking(compare).await?.with_facts(&facts.0, facts.1)
         };
-        keep(&self.shelf, &self.making, &self.origin, kept).await;
+        keep(&self.cache, &self.config, &self.origin, kept).await;
         Ok(found)
     }
 
@@ -305,13 +305,13 @@ impl LiveSource {
         let DescriptionOrigin::Far(far) = &self.origin else {
             return Ok(());
         };
-        let shelf = Arc::clone(&self.shelf);
-        let name = self.making.name.clone();
+        let cache = Arc::clone(&self.cache);
+        let name = self.config.name.clone();
         let address = far.address.clone();
         let touch = move || {
-            if let Some(kept) = shelf.read(&name, &address) {
+            if let Some(kept) = cache.read(&name, &address) {
                 let kept = CachedDescription { fetched, ..kept };
-                shelf.keep(&name, &address, &kept);
+                cache.keep(&name, &address, &kept);
             }
             Ok(())
         };
@@ -327,7 +327,7 @@ impl LiveSource {
 
     /// Refreshes the description when it is due, as long as the source has receivers.
     async fn follow(self: Arc<Self>) {
-        let refresh = self.making.settings.refresh.max(MIN_REFRESH_INTERVAL);
+        let refresh = self.config.settings.refresh.max(MIN_REFRESH_INTERVAL);
         loop {
             let (age, failed, placed) = {
                 let seen = self.seen.lock();
@@ -385,7 +385,7 @@ async fn request_description(
 /// Reads a description. Its class is never higher than that of an earlier description of the entry, and is recorded once
 /// the description was read.
 async fn of_kept(
-    making: &Arc<SourceConfig>,
+    config: &Arc<SourceConfig>,
     origin: &DescriptionOrigin,
     kept: &mut CachedDescription,
 ) -> Result<SourceWithState, String> {
@@ -399,15 +399,15 @@ async fn of_kept(
     let version = kept.version.clone();
     let fetched = kept.fetched;
     let private = kept.private;
-    let making = Arc::clone(making);
+    let config = Arc::clone(config);
     let read = move || {
-        let private = private.map(|private| making.may_name_private(private));
-        let before = making.let_name_private(private == Some(true));
-        let source = making.read(&document).inspect_err(|_| {
-            making.let_name_private(before);
+        let private = private.map(|private| config.may_name_private(private));
+        let before = config.let_name_private(private == Some(true));
+        let source = config.read(&document).inspect_err(|_| {
+            config.let_name_private(before);
         })?;
         if private == Some(false) {
-            making.record_elsewhere();
+            config.record_elsewhere();
         }
         let seen = DescriptionState {
             text: blake3::hash(document.text.as_bytes()),
@@ -425,19 +425,19 @@ async fn of_kept(
 }
 
 async fn keep(
-    shelf: &Arc<DescriptionCache>,
-    making: &SourceConfig,
+    cache: &Arc<DescriptionCache>,
+    config: &SourceConfig,
     origin: &DescriptionOrigin,
     kept: CachedDescription,
 ) {
     let DescriptionOrigin::Far(far) = origin else {
         return;
     };
-    let shelf = Arc::clone(shelf);
-    let name = making.name.clone();
+    let cache = Arc::clone(cache);
+    let name = config.name.clone();
     let address = far.address.clone();
     let keep = move || {
-        shelf.keep(&name, &address, &kept);
+        cache.keep(&name, &address, &kept);
         Ok(())
     };
     // A description that could not be cached is fetched again.

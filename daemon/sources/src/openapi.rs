@@ -79,15 +79,15 @@ struct OpenApiSource {
 /// Reads a description. With ten thousand operations this takes seconds and hundreds of megabytes, most of them for the
 /// parsed text, which is dropped.
 pub(super) fn read(
-    making: &SourceConfig,
+    config: &SourceConfig,
     document: &DescriptionDocument,
 ) -> Result<Arc<dyn Source>, String> {
     let entry = ServerOverrides {
-        base_url: making.settings.base_url.clone(),
-        variables: making.settings.variables.clone(),
+        base_url: config.settings.base_url.clone(),
+        variables: config.settings.variables.clone(),
         at: document.base.clone(),
     };
-    let settings = &making.settings;
+    let settings = &config.settings;
     let selection = FunctionSelection::new(&settings.exclude, settings.max_functions);
     let read = || OpenApiDescription::read(&document.text, &entry, &selection);
     let settled = on_reader_thread(read).map(|mut description| {
@@ -96,15 +96,15 @@ pub(super) fn read(
     });
     malloc_trim::give_back_small_values();
     let description = settled?;
-    let (origins, notes) = trusted_origins(making, &description);
-    let api = making.api(description.base(), origins, description.schemes.clone())?;
+    let (origins, notes) = trusted_origins(config, &description);
+    let api = config.api(description.base(), origins, description.schemes.clone())?;
     let bases = description.operations.values();
     let bases = bases.filter_map(|operation| operation.base.as_ref());
     let elsewhere = bases.map(|base| (base.clone(), api.at(base))).collect();
     let functions = description.operations.len();
     let left_out = description.left_out().len();
     info!(
-        source = making.name,
+        source = config.name,
         functions, left_out, "description read"
     );
     Ok(Arc::new(OpenApiSource {
@@ -130,13 +130,13 @@ fn on_reader_thread<T: Send>(read: impl FnOnce() -> Result<T, String> + Send) ->
 /// The origins at which functions may be called and to which credentials may go: origins that the entry names, and
 /// origins that the description named when it was first read.
 fn trusted_origins(
-    making: &SourceConfig,
+    config: &SourceConfig,
     description: &OpenApiDescription,
 ) -> (AllowedOrigins, Vec<SourceNote>) {
-    let settings = &making.settings;
+    let settings = &config.settings;
     let named = &description.origins;
-    let origins = AllowedOrigins::listed(&making.name, settings);
-    let (first, mut notes) = match making.first(named) {
+    let origins = AllowedOrigins::listed(&config.name, settings);
+    let (first, mut notes) = match config.first(named) {
         Ok(first) => (first, Vec::new()),
         Err(problem) => (DescribedOrigins::default(), vec![SourceNote::from(problem)]),
     };

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn cached_description_is_found_and_a_modified_file_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = DescriptionCache::new(folder.path().join("new"));
+        let cache = DescriptionCache::new(folder.path().join("new"));
         let kept = CachedDescription {
             private: Some(true),
             text: "openapi: 3.1.0\ninfo: {}\n".into(),
@@ -134,13 +134,13 @@ mod tests {
             fetched: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000),
         };
         let address = "https://h/openapi.yaml?key=s3cret";
-        assert_eq!(shelf.read("a", address), None);
-        shelf.keep("a", address, &kept);
-        shelf.keep("a", address, &kept);
-        assert_eq!(shelf.read("a", address).as_ref(), Some(&kept));
-        assert_eq!(shelf.fetched("a", address), Some(kept.fetched));
+        assert_eq!(cache.read("a", address), None);
+        cache.keep("a", address, &kept);
+        cache.keep("a", address, &kept);
+        assert_eq!(cache.read("a", address).as_ref(), Some(&kept));
+        assert_eq!(cache.fetched("a", address), Some(kept.fetched));
         for (name, address) in [("b", address), ("a", "https://h/other")] {
-            assert_eq!(shelf.read(name, address), None);
+            assert_eq!(cache.read(name, address), None);
         }
         let files: Vec<_> = fs::read_dir(folder.path().join("new"))
             .unwrap()
@@ -159,10 +159,10 @@ mod tests {
         let far_off = whole.replace("\"fetched\":1000", "\"fetched\":18446744073709551615");
         assert_ne!(far_off, whole);
         fs::write(&path, far_off).unwrap();
-        assert_eq!(shelf.read("a", address), None);
-        assert_eq!(shelf.fetched("a", address), None);
+        assert_eq!(cache.read("a", address), None);
+        assert_eq!(cache.fetched("a", address), None);
         let text = whole.replace("3.1.0", "3.0.0");
         fs::write(&path, text).unwrap();
-        assert_eq!(shelf.read("a", address), None);
+        assert_eq!(cache.read("a", address), None);
     }
 }

@@ -36,15 +36,15 @@ struct IntrospectionFetcher {
     credentials: Vec<String>,
 }
 
-pub(super) fn far(making: &SourceConfig, api: ApiClient) -> RemoteDescription {
-    let settings = &making.settings;
+pub(super) fn far(config: &SourceConfig, api: ApiClient) -> RemoteDescription {
+    let settings = &config.settings;
     let endpoint = settings.base_url.clone().unwrap_or_default();
     RemoteDescription {
         address: format!("introspection of {endpoint}"),
         base: None,
         fetch: std::sync::Arc::new(IntrospectionFetcher {
             api,
-            name: making.name.clone(),
+            name: config.name.clone(),
             shown: settings.shown(),
             credentials: settings.credentials.keys().cloned().collect(),
         }),

@@ -58,12 +58,12 @@ fn read(_: &SourceConfig, document: &DescriptionDocument) -> Result<Arc<dyn Sour
     Ok(Arc::new(LineSource(lines.collect())))
 }
 
-fn making(description: DescriptionLocation, base_url: Option<&str>) -> SourceConfig {
+fn config(description: DescriptionLocation, base_url: Option<&str>) -> SourceConfig {
     let nowhere = FirstSeenOrigins::new("/nowhere/sources.json".into());
-    making_with(description, base_url, "x", nowhere)
+    config_with(description, base_url, "x", nowhere)
 }
 
-fn making_with(
+fn config_with(
     description: DescriptionLocation,
     base_url: Option<&str>,
     written: &str,
@@ -91,14 +91,14 @@ fn making_with(
     SourceConfig::new("shop", &settings, Arc::new(origins)).with_reader(read)
 }
 
-fn shelf(folder: &Path) -> Arc<DescriptionCache> {
+fn cache(folder: &Path) -> Arc<DescriptionCache> {
     Arc::new(DescriptionCache::new(folder.join("kept")))
 }
 
 type OpenedSource = (Arc<LiveSource>, watch::Receiver<Arc<dyn Source>>);
 
-async fn opened(making: SourceConfig, folder: &Path) -> Result<OpenedSource, String> {
-    LiveSource::open(making, shelf(folder), Duration::from_mins(1)).await
+async fn opened(config: SourceConfig, folder: &Path) -> Result<OpenedSource, String> {
+    LiveSource::open(config, cache(folder), Duration::from_mins(1)).await
 }
 
 fn names(source: &watch::Receiver<Arc<dyn Source>>) -> Vec<String> {
@@ -156,12 +156,12 @@ async fn file_is_reread_and_an_unreadable_one_keeps_the_current_source() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("api");
     fs::write(&file, "a\nb").unwrap();
-    let making = making(DescriptionLocation::File(file.clone()), None);
-    let (standing, mut source) = opened(making, folder.path()).await.unwrap();
+    let config = config(DescriptionLocation::File(file.clone()), None);
+    let (live, mut source) = opened(config, folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a", "b"]);
-    assert!(standing.refresh().await.unwrap().is_same());
+    assert!(live.refresh().await.unwrap().is_same());
     fs::write(&file, "a otherwise\nc").unwrap();
-    let found = standing.refresh().await.unwrap();
+    let found = live.refresh().await.unwrap();
     let expected = RefreshReport {
         functions: 2,
         added: vec!["c".into()],
@@ -177,18 +177,18 @@ async fn file_is_reread_and_an_unreadable_one_keeps_the_current_source() {
             "" => fs::remove_file(&file).unwrap(),
             text => fs::write(&file, text).unwrap(),
         }
-        let problem = standing.refresh().await.unwrap_err();
-        assert_eq!(standing.described().problem.as_ref(), Some(&problem));
+        let problem = live.refresh().await.unwrap_err();
+        assert_eq!(live.described().problem.as_ref(), Some(&problem));
         assert_eq!(names(&source), ["a", "c"]);
         assert!(!source.has_changed().unwrap());
     }
     fs::write(&file, "d").unwrap();
-    standing.refresh().await.unwrap();
+    live.refresh().await.unwrap();
     assert_eq!(
-        (names(&source), standing.described().problem),
+        (names(&source), live.described().problem),
         (vec!["d".to_owned()], None)
     );
-    assert_eq!(standing.described().fetched, None);
+    assert_eq!(live.described().fetched, None);
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn remote_description_is_fetched_once_and_then_revalidated() {
     page.set("a");
     let base = page.serve().await;
     let place = || {
-        making(
+        config(
             DescriptionLocation::Url(format!("{base}/api.json?key=s3cret")),
             None,
         )
@@ -207,12 +207,12 @@ async fn remote_description_is_fetched_once_and_then_revalidated() {
     assert_eq!(names(&source), ["a"]);
     drop(source);
     // From here on it is cached and fresh.
-    let (standing, source) = opened(place(), folder.path()).await.unwrap();
+    let (live, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
     assert_eq!(page.asked().len(), 1);
-    assert!(standing.refresh().await.unwrap().is_same());
+    assert!(live.refresh().await.unwrap().is_same());
     page.set("a\nb");
-    assert_eq!(standing.refresh().await.unwrap().added, ["b"]);
+    assert_eq!(live.refresh().await.unwrap().added, ["b"]);
     let known = |etag: &str| (Some(etag.to_owned()), false);
     assert_eq!(
         page.asked(),
@@ -220,7 +220,7 @@ async fn remote_description_is_fetched_once_and_then_revalidated() {
     );
     // A broken description is not cached either.
     page.set("broken");
-    assert!(standing.refresh().await.is_err());
+    assert!(live.refresh().await.is_err());
     let (_, again) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&again), ["a", "b"]);
     assert_eq!(names(&source), ["a", "b"]);
@@ -232,7 +232,7 @@ async fn cached_description_is_used_with_a_problem_while_the_server_fails() {
     let page = DescriptionServer::default();
     let base = page.serve().await;
     let place = || {
-        making(
+        config(
             DescriptionLocation::Url(format!("{base}/api.json?key=s3cret")),
             None,
         )
@@ -245,14 +245,14 @@ async fn cached_description_is_used_with_a_problem_while_the_server_fails() {
     page.set("a");
     drop(opened(place(), folder.path()).await.unwrap());
     page.set("");
-    let (standing, source) = opened(place(), folder.path()).await.unwrap();
+    let (live, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
-    assert!(standing.refresh().await.is_err());
-    let described = standing.described();
+    assert!(live.refresh().await.is_err());
+    let described = live.described();
     assert!(described.problem.unwrap().contains("HTTP 500"));
     assert!(described.fetched.is_some());
     assert!(
-        LiveSource::unopened(&place(), &shelf(folder.path()))
+        LiveSource::unopened(&place(), &cache(folder.path()))
             .fetched
             .is_some()
     );
@@ -271,9 +271,9 @@ async fn stale_description_is_used_at_once_and_refreshed_in_background() {
         version: HttpValidators::default(),
         fetched: SystemTime::now() - Duration::from_hours(2),
     };
-    shelf(folder.path()).keep("shop", &address, &kept);
-    let making = making(DescriptionLocation::Url(address), None);
-    let (_, mut source) = opened(making, folder.path()).await.unwrap();
+    cache(folder.path()).keep("shop", &address, &kept);
+    let config = config(DescriptionLocation::Url(address), None);
+    let (_, mut source) = opened(config, folder.path()).await.unwrap();
     assert_eq!(names(&source), ["old"]);
     let changed = tokio::time::timeout(Duration::from_secs(20), source.changed()).await;
     assert!(changed.unwrap().is_ok());
@@ -291,11 +291,11 @@ async fn headers_are_sent_only_to_the_origin_of_the_base_url() {
         (None, false),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let making = making(
+        let config = config(
             DescriptionLocation::Url(format!("{base}/api")),
             base_url.as_deref(),
         );
-        drop(opened(making, folder.path()).await.unwrap());
+        drop(opened(config, folder.path()).await.unwrap());
         assert_eq!(page.asked().last().unwrap().1, goes, "{base_url:?}");
     }
 }
@@ -312,9 +312,9 @@ async fn opening_times_out_while_a_description_is_being_read() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("api");
     fs::write(&file, "a").unwrap();
-    let making = making(DescriptionLocation::File(file), None).with_reader(endless);
+    let config = config(DescriptionLocation::File(file), None).with_reader(endless);
     let within = Duration::from_millis(20);
-    let opened = LiveSource::open(making, shelf(folder.path()), within).await;
+    let opened = LiveSource::open(config, cache(folder.path()), within).await;
     READ.store(true, std::sync::atomic::Ordering::Release);
     let problem = opened.unwrap_err();
     assert!(problem.contains("within 20ms (start_timeout)"), "{problem}");
@@ -423,18 +423,18 @@ impl Watched {
         let address = "http://evil.example/api.json";
         let origins = FirstSeenOrigins::new(self.folder.path().join("sources.json"));
         let location = DescriptionLocation::Url(address.into());
-        let making = making_with(location, None, written, origins);
+        let config = config_with(location, None, written, origins);
         let origin = DescriptionOrigin::Far(description::RemoteDescription {
             address: address.into(),
             base: None,
             fetch: Arc::clone(&self.fetch) as Arc<dyn description::FetchDescription>,
         });
-        let live = LiveSource::opened(making, origin, shelf(self.folder.path())).await;
+        let live = LiveSource::opened(config, origin, cache(self.folder.path())).await;
         self.live = Some(live.unwrap());
     }
 
     fn names_private(&self) -> bool {
-        self.live.as_ref().unwrap().0.making.names_private()
+        self.live.as_ref().unwrap().0.config.names_private()
     }
 
     async fn pass(&mut self, event: Event) {
@@ -569,8 +569,8 @@ async fn etag_that_is_no_entity_tag_is_not_sent_back() {
         let base = format!("http://{}/api", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
         let folder = tempfile::tempdir().unwrap();
-        let making = making(DescriptionLocation::Url(base), None);
-        let (live, _receiver) = opened(making, folder.path()).await.unwrap();
+        let config = config(DescriptionLocation::Url(base), None);
+        let (live, _receiver) = opened(config, folder.path()).await.unwrap();
         live.refresh().await.unwrap();
         let expected = is_sent.then(|| etag.to_owned());
         assert_eq!(*asked.lock(), [None, expected], "{etag}");

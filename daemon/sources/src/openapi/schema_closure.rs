@@ -51,7 +51,7 @@ struct DefinitionNames {
 
 #[derive(Debug)]
 struct ClosurePart {
-    said: TranslatedSchema,
+    translated: TranslatedSchema,
     /// The length as JSON.
     bytes: usize,
     /// The length without descriptions.
@@ -73,7 +73,7 @@ impl<'a> SchemaClosures<'a> {
         schema: &Value,
         mut room: usize,
     ) -> Result<Value, UnresolvedReference> {
-        let root = self.dialect.say(schema, SchemaDirection::Arguments)?;
+        let root = self.dialect.translate(schema, SchemaDirection::Arguments)?;
         let mut described = Vec::new();
         let mut untold = Vec::new();
         let mut known: HashSet<String> = root.needs.iter().cloned().collect();
@@ -90,14 +90,14 @@ impl<'a> SchemaClosures<'a> {
             self.costs(part.bytes)?;
             room -= part.silent;
             bytes += part.bytes;
-            let needs = part.said.needs.iter();
+            let needs = part.translated.needs.iter();
             next.extend(needs.filter(|it| known.insert((*it).clone())).cloned());
             described.push((pointer, part));
         }
         let wordy = bytes > MAX_WORDY_ARGUMENTS_BYTES;
         let mut defs = Map::new();
         for (pointer, part) in described {
-            let mut schema = part.said.schema.clone();
+            let mut schema = part.translated.schema.clone();
             if wordy {
                 silence(&mut schema);
             }
@@ -105,7 +105,7 @@ impl<'a> SchemaClosures<'a> {
         }
         for (pointer, part) in untold {
             let name = self.name(&pointer).to_string();
-            let schema = by_name(&name, &part.said.schema);
+            let schema = by_name(&name, &part.translated.schema);
             defs.insert(name, schema);
         }
         let mut schema = root.schema;
@@ -123,7 +123,7 @@ impl<'a> SchemaClosures<'a> {
         };
         let mut root = self
             .dialect
-            .say(schema, SchemaDirection::Results)
+            .translate(schema, SchemaDirection::Results)
             .unwrap_or_else(|_| nothing());
         let mut bytes = length(&root.schema);
         if bytes > MAX_RESULT_SCHEMA_BYTES {
@@ -144,7 +144,7 @@ impl<'a> SchemaClosures<'a> {
             let near =
                 |part: &Rc<ClosurePart>| steps <= MAX_RESULT_REF_DEPTH && part.silent <= room;
             let near_part = part.filter(near).map(|part| {
-                let mut schema = part.said.schema.clone();
+                let mut schema = part.translated.schema.clone();
                 if part.bytes > room {
                     silence(&mut schema);
                 }
@@ -156,7 +156,7 @@ impl<'a> SchemaClosures<'a> {
             };
             bytes += length(&schema);
             let bases = bases(&mut schema);
-            for need in &part.said.needs {
+            for need in &part.translated.needs {
                 if known.insert(need.clone()) {
                     // An object is useless without its parts.
                     if bases.contains(need) {
@@ -206,13 +206,13 @@ impl<'a> SchemaClosures<'a> {
         }
         let found = self.dialect.document.root().pointer(pointer);
         let found = found.ok_or_else(|| UnresolvedReference::Nothing(format!("#{pointer}")))?;
-        let said = self.dialect.say(found, direction)?;
-        let bytes = length(&said.schema);
-        let mut wordless = said.schema.clone();
+        let translated = self.dialect.translate(found, direction)?;
+        let bytes = length(&translated.schema);
+        let mut wordless = translated.schema.clone();
         silence(&mut wordless);
         let silent = length(&wordless);
         let part = Rc::new(ClosurePart {
-            said,
+            translated,
             bytes,
             silent,
         });

@@ -64,22 +64,22 @@ impl<'a> SchemaDialect<'a> {
     }
 
     /// Translates a schema. In a result, a reference that cannot be resolved is unconstrained.
-    pub(super) fn say(
+    pub(super) fn translate(
         &self,
         schema: &Value,
         direction: SchemaDirection,
     ) -> Result<TranslatedSchema, UnresolvedReference> {
-        let mut saying = SchemaTranslator {
+        let mut translator = SchemaTranslator {
             dialect: self,
             direction,
             absent: Vec::new(),
             needs: Vec::new(),
             needed: HashSet::new(),
         };
-        let schema = saying.schema(schema, 0)?;
+        let schema = translator.schema(schema, 0)?;
         Ok(TranslatedSchema {
             schema,
-            needs: saying.needs,
+            needs: translator.needs,
         })
     }
 
@@ -138,14 +138,14 @@ impl SchemaTranslator<'_> {
         self.dialect.document.steps(1)?;
         let map = match schema {
             Value::Object(map) if depth <= MAX_SCHEMA_DEPTH => map,
-            Value::Bool(said) => return Ok(Value::Bool(*said)),
+            Value::Bool(translated) => return Ok(Value::Bool(*translated)),
             _ => return Ok(json!({})),
         };
         let refers = map.get("$ref").and_then(Value::as_str);
-        let mut said = Map::new();
+        let mut translated = Map::new();
         if let Some(reference) = refers {
             match self.reference(reference) {
-                Ok(pointer) => drop(said.insert("$ref".into(), pointer.into())),
+                Ok(pointer) => drop(translated.insert("$ref".into(), pointer.into())),
                 Err(_) if self.direction == SchemaDirection::Results => {}
                 Err(unresolved) => return Err(unresolved),
             }
@@ -159,17 +159,17 @@ impl SchemaTranslator<'_> {
         for (keyword, value) in map {
             // In 3.0 a reference has no siblings, but a description does no harm.
             if !alone || keyword == "description" {
-                self.keyword(keyword, value, map, &mut said, depth)?;
+                self.keyword(keyword, value, map, &mut translated, depth)?;
             }
         }
         if !alone {
-            self.without_members(map, &mut said)?;
+            self.without_members(map, &mut translated)?;
         }
         self.absent.truncate(known);
         if is_true(schema, "nullable") {
-            return Ok(or_null(said));
+            return Ok(or_null(translated));
         }
-        Ok(Value::Object(said))
+        Ok(Value::Object(translated))
     }
 
     fn reference(&mut self, reference: &str) -> Result<String, UnresolvedReference> {
@@ -187,7 +187,7 @@ impl SchemaTranslator<'_> {
         keyword: &str,
         value: &Value,
         map: &Map<String, Value>,
-        said: &mut Map<String, Value>,
+        translated: &mut Map<String, Value>,
         depth: usize,
     ) -> Result<(), UnresolvedReference> {
         let asked = self.direction == SchemaDirection::Arguments;
@@ -206,7 +206,7 @@ impl SchemaTranslator<'_> {
             "items" | "additionalProperties" if !is_schema(value) => match (keyword, value) {
                 ("items", Value::Array(_)) => {
                     let items = self.several(value, depth)?;
-                    said.extend(items.map(|items| ("prefixItems".to_owned(), items)));
+                    translated.extend(items.map(|items| ("prefixItems".to_owned(), items)));
                     None
                 }
                 _ => None,
@@ -217,12 +217,12 @@ impl SchemaTranslator<'_> {
             // A value that matches two alternatives may be valid for the API, so it must not be refused here.
             "oneOf" if !map.contains_key("anyOf") => {
                 let alternatives = self.several(value, depth)?;
-                said.extend(alternatives.map(|several| ("anyOf".to_owned(), several)));
+                translated.extend(alternatives.map(|several| ("anyOf".to_owned(), several)));
                 None
             }
             "oneOf" => {
                 if let Some(alternatives) = self.several(value, depth)? {
-                    let all = said.entry("allOf").or_insert_with(|| json!([]));
+                    let all = translated.entry("allOf").or_insert_with(|| json!([]));
                     if let Value::Array(all) = all {
                         all.push(json!({ "anyOf": alternatives }));
                     }
@@ -231,7 +231,7 @@ impl SchemaTranslator<'_> {
             }
             "allOf" => {
                 let parts = self.several(value, depth)?;
-                match (said.get_mut("allOf"), parts) {
+                match (translated.get_mut("allOf"), parts) {
                     (Some(Value::Array(all)), Some(Value::Array(parts))) => {
                         all.extend(parts);
                         None
@@ -244,10 +244,10 @@ impl SchemaTranslator<'_> {
             "deprecated" => Some(value)
                 .filter(|value| **value == Value::Bool(true))
                 .cloned(),
-            _ if asked => self.constraint(keyword, value, map, said, depth)?,
+            _ if asked => self.constraint(keyword, value, map, translated, depth)?,
             _ => None,
         };
-        said.extend(kept.map(|kept| (keyword.to_owned(), kept)));
+        translated.extend(kept.map(|kept| (keyword.to_owned(), kept)));
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl SchemaTranslator<'_> {
     fn without_members(
         &self,
         map: &Map<String, Value>,
-        said: &mut Map<String, Value>,
+        translated: &mut Map<String, Value>,
     ) -> Result<(), UnresolvedReference> {
         let Some(required) = map.get("required").and_then(Value::as_array) else {
             return Ok(());
@@ -317,7 +317,7 @@ impl SchemaTranslator<'_> {
             }
         }
         if !names.is_empty() {
-            said.insert("required".into(), names.into_iter().collect());
+            translated.insert("required".into(), names.into_iter().collect());
         }
         Ok(())
     }
@@ -343,7 +343,7 @@ fn parts(value: &Value) -> usize {
 mod tests {
     use super::*;
 
-    fn said(
+    fn translated(
         version: &str,
         direction: SchemaDirection,
         schema: &Value,
@@ -353,8 +353,8 @@ mod tests {
             "components": { "schemas": { "Id": { "type": "integer", "readOnly": true } } },
         });
         let document = OpenApiDocument::read(&text.to_string()).unwrap();
-        let said = SchemaDialect::new(&document).say(schema, direction)?;
-        Ok(said.schema)
+        let translated = SchemaDialect::new(&document).translate(schema, direction)?;
+        Ok(translated.schema)
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
                 json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
             ),
         ] {
-            let found = said("3.0.3", SchemaDirection::Arguments, &schema).unwrap();
+            let found = translated("3.0.3", SchemaDirection::Arguments, &schema).unwrap();
             assert_eq!(found, expected, "{schema}");
         }
     }
@@ -394,7 +394,7 @@ mod tests {
                 .as_object_mut()
                 .unwrap()
                 .extend(more.as_object().cloned().unwrap());
-            said("3.0.3", SchemaDirection::Arguments, &schema).unwrap()
+            translated("3.0.3", SchemaDirection::Arguments, &schema).unwrap()
         };
         let closed = object(json!({ "additionalProperties": false }));
         assert_eq!(closed["required"], json!(["a"]));
@@ -418,13 +418,13 @@ mod tests {
                 "name": { "type": "string", "minLength": 3 },
             },
         });
-        let asked = said("3.1.0", SchemaDirection::Arguments, &schema).unwrap();
+        let asked = translated("3.1.0", SchemaDirection::Arguments, &schema).unwrap();
         assert_eq!(asked["required"], json!(["key", "name"]));
         assert_eq!(
             asked["properties"]["key"],
             json!({ "type": "string", "minLength": 3 })
         );
-        let promised = said("3.1.0", SchemaDirection::Results, &schema).unwrap();
+        let promised = translated("3.1.0", SchemaDirection::Results, &schema).unwrap();
         assert_eq!(promised["required"], json!(["id", "name"]));
         assert_eq!(promised["properties"]["name"], json!({ "type": "string" }));
         assert_eq!(promised.get("additionalProperties"), None);
@@ -436,7 +436,7 @@ mod tests {
             { "type": "object", "properties": { "id": { "$ref": "#/components/schemas/Id" } } },
             { "required": ["id", "name"] },
         ] });
-        let asked = said("3.0.3", SchemaDirection::Arguments, &schema).unwrap();
+        let asked = translated("3.0.3", SchemaDirection::Arguments, &schema).unwrap();
         assert_eq!(asked["allOf"][1], json!({ "required": ["name"] }));
     }
 
@@ -444,11 +444,11 @@ mod tests {
     fn external_reference_is_an_error_in_arguments_and_unconstrained_in_results() {
         let schema = json!({ "type": "array", "items": { "$ref": "other.json#/a" } });
         assert_eq!(
-            said("3.1.0", SchemaDirection::Arguments, &schema),
+            translated("3.1.0", SchemaDirection::Arguments, &schema),
             Err(UnresolvedReference::Elsewhere("other.json#/a".into()))
         );
         assert_eq!(
-            said("3.1.0", SchemaDirection::Results, &schema),
+            translated("3.1.0", SchemaDirection::Results, &schema),
             Ok(json!({ "type": "array", "items": {} }))
         );
     }

@@ -20,7 +20,7 @@ impl SchemaTranslator<'_> {
         keyword: &str,
         value: &Value,
         map: &Map<String, Value>,
-        said: &mut Map<String, Value>,
+        translated: &mut Map<String, Value>,
         depth: usize,
     ) -> Result<Option<Value>, UnresolvedReference> {
         Ok(match (keyword, value) {
@@ -30,11 +30,11 @@ impl SchemaTranslator<'_> {
                 Some(self.schema(value, depth + 1)?)
             }
             ("minimum", Value::Number(_)) if is_true_in(map, "exclusiveMinimum") => {
-                said.insert("exclusiveMinimum".into(), value.clone());
+                translated.insert("exclusiveMinimum".into(), value.clone());
                 None
             }
             ("maximum", Value::Number(_)) if is_true_in(map, "exclusiveMaximum") => {
-                said.insert("exclusiveMaximum".into(), value.clone());
+                translated.insert("exclusiveMaximum".into(), value.clone());
                 None
             }
             ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum", Value::Number(_)) => {
@@ -57,7 +57,9 @@ impl SchemaTranslator<'_> {
             }
             ("default", _) => Some(value.clone()),
             ("example", _) if is_short(value) => {
-                said.entry("examples").or_insert_with(|| json!([value]));
+                translated
+                    .entry("examples")
+                    .or_insert_with(|| json!([value]));
                 None
             }
             ("examples", Value::Array(_)) if is_short(value) => Some(value.clone()),
@@ -114,16 +116,19 @@ pub(super) fn types(value: &Value) -> Option<Value> {
 }
 
 /// Adds null to a schema.
-pub(super) fn or_null(mut said: Map<String, Value>) -> Value {
+pub(super) fn or_null(mut translated: Map<String, Value>) -> Value {
     let composed = ["$ref", "allOf", "anyOf", "not", "const"];
-    if composed.iter().any(|keyword| said.contains_key(*keyword)) {
-        let words = said.shift_remove("description");
+    if composed
+        .iter()
+        .any(|keyword| translated.contains_key(*keyword))
+    {
+        let words = translated.shift_remove("description");
         let mut either = Map::new();
         either.extend(words.map(|words| ("description".to_owned(), words)));
-        either.insert("anyOf".into(), json!([said, { "type": "null" }]));
+        either.insert("anyOf".into(), json!([translated, { "type": "null" }]));
         return Value::Object(either);
     }
-    if let Some(kind) = said.get_mut("type") {
+    if let Some(kind) = translated.get_mut("type") {
         let mut kinds = match kind.take() {
             Value::Array(kinds) => kinds,
             one => vec![one],
@@ -133,10 +138,10 @@ pub(super) fn or_null(mut said: Map<String, Value>) -> Value {
         }
         *kind = Value::Array(kinds);
     }
-    if let Some(Value::Array(values)) = said.get_mut("enum")
+    if let Some(Value::Array(values)) = translated.get_mut("enum")
         && !values.contains(&Value::Null)
     {
         values.push(Value::Null);
     }
-    Value::Object(said)
+    Value::Object(translated)
 }

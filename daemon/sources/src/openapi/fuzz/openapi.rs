@@ -254,9 +254,9 @@ fn api() -> ApiClient {
         network: Arc::default(),
     };
     let nowhere = Arc::new(FirstSeenOrigins::new("/nowhere/sources.json".into()));
-    let making = SourceConfig::new("api", &settings, nowhere);
+    let config = SourceConfig::new("api", &settings, nowhere);
     let origins = AllowedOrigins::listed("api", &settings).with_calls(BASE);
-    making.api(BASE, origins, BTreeMap::new()).unwrap()
+    config.api(BASE, origins, BTreeMap::new()).unwrap()
 }
 
 /// Every `$ref` of a schema.
