@@ -23,7 +23,7 @@
 //! - `request_handler` answers the requests of one client, `hello` first, and `connection` is the state that all
 //!   requests of one connection share. Runs, subscriptions and open questions of a connection end with it, unless a run
 //!   is detached.
-//! - `convert` translates by hand between the daemon's types and the wire types.
+//! - `convert` makes the answers that need more than one of the daemon's types.
 //! - `catch_panics` confines a panic to its request, and `request_frames` parses long requests on another thread.
 //!   `disconnect_watch` detects that the client has closed the connection. `answer_budget` bounds the length of an
 //!   answer, and `long_value` answers with a value, or with its handle if it is too long for a message.
@@ -103,7 +103,7 @@
 //! Invariants:
 //!
 //! - The lock is a value that `serve` requires. Readiness is reported, never polled.
-//! - Only `rpc/convert` converts between wire types and the daemon's own.
+//! - Only `rpc` makes answers to clients.
 //! - A panic or an error in one request affects no other request.
 
 pub mod daemon;

@@ -1,6 +1,6 @@
 //! Serves connections on the local socket, each with a `hello` first and its own limits.
 //!
-//! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
+//! Invariant: nothing below this module names `mux-proto`. Types that clients and daemon share are in `mux-messages`.
 
 mod answer_budget;
 mod approvals;

@@ -1,10 +1,10 @@
 //! The contract between `muxd` and its clients: methods, messages, errors, paths and framing.
 //!
-//! Of the crates of this workspace, this crate depends on `mux-kinds` only. Of the daemon's crates, only `mux-daemon` depends on it.
+//! Of the crates of this workspace, this crate depends on `mux-messages` only, which has the requests, the answers and
+//! the error type. Of the daemon's crates, only `mux-daemon` depends on it.
 //!
-//! - [`service`] has the methods; [`messages`] their requests and answers, one module for each subject; [`error`] the
-//!   error type; [`JsonText`] a value that is not parsed on the way; [`version`] the contract's number and features;
-//!   [`variables`] the names of environment variables.
+//! - [`service`] has the methods; [`version`] the contract's number and features; [`variables`] the names of
+//!   environment variables.
 //! - [`endpoint`] has the paths of configuration, state, cache, socket, locks and logs; [`lock_file`] opens a lock;
 //!   [`startup`] describes how a client starts a daemon; [`transport`] sends frames over the socket.
 //! - `typescript`, a test, generates the messages of `client/typescript` from these types.
@@ -35,14 +35,10 @@
 //! named in [`version::FEATURES`], and a client sends such a method only to a daemon that lists it in `hello`. An added
 //! field has a default. Any other change is a new [`version::CONTRACT`].
 //!
-//! Invariant: these types are plain data. In the daemon, only the `rpc` and
-//! `lifecycle` modules name these types.
+//! Invariant: in the daemon, only the `rpc` and `lifecycle` modules name this crate.
 
 pub mod endpoint;
-pub mod error;
-mod json_text;
 pub mod lock_file;
-pub mod messages;
 pub mod sandbox_support;
 pub mod service;
 pub mod startup;
@@ -52,7 +48,5 @@ mod typescript;
 pub mod variables;
 pub mod version;
 
-pub use error::{AnyKind, Error, Kind, Result};
-pub use json_text::JsonText;
-pub use messages::*;
+pub use mux_messages::*;
 pub use service::{Mux, MuxClient};

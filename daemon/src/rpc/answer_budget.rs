@@ -7,7 +7,6 @@ use mux_proto as wire;
 use mux_wire::{Fault, FaultKind};
 use serde::Serialize;
 
-use super::convert;
 use mux_text::json_length;
 
 /// The maximum length of all parts. The rest of a frame is for the errors of the parts that did not fit.
@@ -39,7 +38,7 @@ impl AnswerBudget {
     pub(super) fn missing(&mut self, server: &str, why: Fault) -> wire::MissingServer {
         let missing = wire::MissingServer {
             server: server.to_owned(),
-            error: convert::error(why),
+            error: why.into(),
         };
         match self.take(&missing) {
             Ok(()) => missing,

@@ -51,7 +51,7 @@ pub(super) async fn list(
         let granted = approvals.list_grants().into_iter().map(grant_info);
         list.granted = granted.filter(|_| access.is_user()).collect();
     } else if let Some(id) = &request.approval {
-        let view = approvals.find(id, &access).await.map_err(convert::error)?;
+        let view = approvals.find(id, &access).await?;
         let info = approval_info(approvals, &access, &view, usize::MAX);
         list.approvals.push(info);
     } else {
@@ -89,8 +89,7 @@ pub(super) async fn decide(
         shown: request.shown,
     };
     let access = connection.access();
-    let decided = approvals.decide(&request.approval, &access, said).await;
-    let decided = decided.map_err(convert::error)?;
+    let decided = approvals.decide(&request.approval, &access, said).await?;
     approvals.audit_answer(Some(&decided), decision, &connection.origin());
     Ok(wire::Decided {
         approval: approval_info(approvals, &access, &decided.view, MAX_LISTED_ARGUMENT_BYTES),
@@ -107,8 +106,7 @@ pub(super) async fn revoke(
     name: String,
 ) -> wire::Result<wire::GrantInfo> {
     let approvals = daemon.gateway.approvals();
-    let revoked = approvals.revoke(name.clone(), &connection.access()).await;
-    let revoked = revoked.map_err(convert::error)?;
+    let revoked = approvals.revoke(name.clone(), &connection.access()).await?;
     approvals.audit_revoked(&name, &revoked, &connection.origin());
     Ok(grant_info((name, revoked)))
 }
@@ -121,8 +119,8 @@ pub(super) async fn resume(
     request: wire::ResumeRequest,
 ) -> wire::Result<wire::Resumed> {
     let access = connection.access();
-    let found = daemon.runs.find_resumable(&request.id, &access).await;
-    let resumed = match found.map_err(convert::error)? {
+    let found = daemon.runs.find_resumable(&request.id, &access).await?;
+    let resumed = match found {
         ResumeTarget::As(run) => {
             let run = match daemon.runs.find(&run, &access) {
                 Ok(run) => run.id.clone(),
@@ -130,9 +128,8 @@ pub(super) async fn resume(
                 Err(_) => match daemon.former.info(&run, &access).await {
                     Some(info) => info.run,
                     None => {
-                        return Err(convert::error(
-                            daemon.runs.unknown_run_fault(&request.id, &access),
-                        ));
+                        let unknown = daemon.runs.unknown_run_fault(&request.id, &access);
+                        return Err(unknown.into());
                     }
                 },
             };
@@ -173,7 +170,7 @@ pub(super) async fn resume(
     if let Some(workspace) = &origin.workspace {
         daemon.left(workspace);
     }
-    let run = run.map_err(convert::error)?;
+    let run = run?;
     connection.adopt_run(&run);
     Ok(wire::Resumed {
         run: run.id.clone(),

@@ -87,7 +87,7 @@ pub(super) async fn tools(
     upstreams: &Upstreams,
     viewer: ToolViewer<'_>,
     request: wire::ToolsRequest,
-) -> Result<wire::ToolList, Fault> {
+) -> wire::Result<wire::ToolList> {
     let ToolViewer {
         scope,
         identity,
@@ -263,7 +263,7 @@ pub(super) async fn types(
     upstreams: &Upstreams,
     viewer: ToolViewer<'_>,
     request: wire::TypesRequest,
-) -> Result<String, Fault> {
+) -> wire::Result<String> {
     let ToolViewer {
         scope,
         identity,
@@ -293,7 +293,7 @@ pub(super) async fn types(
         // The client asked for these servers only, so an unreachable server is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
-                return Err(fault.clone());
+                return Err(fault.clone().into());
             }
         }
         let types = catalog
@@ -321,7 +321,7 @@ pub(super) async fn types(
 }
 
 /// Fails if the types do not fit into an answer. Programs are still checked against longer types.
-fn check_types_length(text: &str) -> Result<String, Fault> {
+fn check_types_length(text: &str) -> wire::Result<String> {
     if AnswerBudget::new().take(&text).is_ok() {
         return Ok(text.to_owned());
     }
@@ -329,7 +329,7 @@ fn check_types_length(text: &str) -> Result<String, Fault> {
         "these types have {} bytes, more than fit into one answer",
         text.len()
     );
-    Err(Fault::new(FaultKind::Limit, message).hint(
+    Err(wire::Error::new(FaultKind::Limit, message).hint(
         "request those of one server, group or tool: `mux types SERVER.GROUP`; `exclude` in the entry of a \
          server leaves tools out",
     ))
@@ -354,7 +354,7 @@ pub(super) async fn watch_types(
     connection: &ConnectionState,
     known: Option<&str>,
     wait: Duration,
-) -> Result<wire::TypesPage, Fault> {
+) -> wire::Result<wire::TypesPage> {
     let catalog = upstreams.catalog();
     let mut news = catalog.subscribe_changes();
     let until = Instant::now() + wait;
@@ -381,7 +381,7 @@ pub(super) async fn watch_types(
 pub(super) fn forget_types(
     upstreams: &Upstreams,
     paths: &[String],
-) -> Result<wire::Forgotten, Fault> {
+) -> wire::Result<wire::Forgotten> {
     let catalog = upstreams.catalog();
     if paths.is_empty() {
         let tools = catalog.forget_learned(None, None);

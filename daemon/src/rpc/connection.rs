@@ -16,7 +16,7 @@ use mux_sandbox::QueueKey;
 use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use super::{convert, watchdog_probe};
+use super::watchdog_probe;
 use crate::daemon::Daemon;
 use mux_auth::LoginAttempt;
 use mux_caller::{
@@ -208,9 +208,8 @@ impl ConnectionState {
 
     /// The server of this name, if it is the user's own or one of the client's project.
     pub(super) fn find_server(&self, name: &str) -> wire::Result<Arc<Server>> {
-        let found = self.daemon.gateway.upstreams();
-        let found = found.find_visible(name, &self.sight());
-        found.map_err(convert::error)
+        let upstreams = self.daemon.gateway.upstreams();
+        Ok(upstreams.find_visible(name, &self.sight())?)
     }
 
     pub(super) fn project(&self) -> Option<Arc<Path>> {

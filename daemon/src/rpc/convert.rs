@@ -8,8 +8,6 @@ use std::{
 };
 
 use mux_proto as wire;
-use mux_wire::{ConsoleLevel, Fault};
-use serde_json::{Value, json};
 
 use super::{approvals, login, program_steps, sources};
 use crate::daemon::LoadReport;
@@ -39,31 +37,6 @@ pub(super) fn welcome() -> wire::Welcome {
     }
 }
 
-pub(super) fn error(fault: Fault) -> wire::Error {
-    wire::Error {
-        kind: fault.kind.into(),
-        message: fault.message,
-        hint: fault.hint,
-        agent_hint: fault.agent_hint,
-        line: fault.line,
-        column: fault.column,
-        path: fault.path,
-        recoverable: fault.recoverable,
-        details: fault.details.map(|text| error_details(&text)),
-    }
-}
-
-/// Details are auxiliary: only their length is sent if they are too long.
-fn error_details(text: &str) -> Value {
-    const MAX_DETAIL_BYTES: usize = 4 << 20;
-    let readable = || serde_json::from_str(text).ok();
-    let short = Some(text)
-        .filter(|text| text.len() <= MAX_DETAIL_BYTES && json_depth::check(text, "").is_ok());
-    short
-        .and_then(|_| readable())
-        .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
-}
-
 /// Checks that JSON text fits into a frame.
 pub(super) fn check_fits_frame(text: &str) -> wire::Result<()> {
     // The rest is for the envelope.
@@ -86,7 +59,7 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
                 warnings,
                 unchecked,
             } => wire::EventKind::Checked {
-                warnings: warnings.into_iter().map(error).collect(),
+                warnings: warnings.into_iter().map(wire::Error::from).collect(),
                 unchecked,
             },
             RunEvent::Started => wire::EventKind::Started {},
@@ -117,13 +90,10 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
                 path,
                 ms: took.as_secs_f64() * 1e3,
                 bytes: *outcome.as_ref().unwrap_or(&0),
-                error: outcome.err().map(error),
+                error: outcome.err().map(wire::Error::from),
             },
             RunEvent::Step(event) => program_steps::step(event),
-            RunEvent::Console { level: l, text } => wire::EventKind::Console {
-                level: level(l),
-                text,
-            },
+            RunEvent::Console { level, text } => wire::EventKind::Console { level, text },
             RunEvent::Recorded(recording) => wire::EventKind::Recorded {
                 recording: handle(recording),
             },
@@ -140,7 +110,7 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
                 ending,
             } => wire::EventKind::ApprovalOver(approvals::approval_over(approval, path, ending)),
             RunEvent::Ended(outcome) => wire::EventKind::Ended {
-                outcome: match outcome.map_err(error).and_then(held_value) {
+                outcome: match outcome.map_err(wire::Error::from).and_then(held_value) {
                     Ok(wire::Held::Value(value)) => wire::Outcome::Result(value),
                     Ok(wire::Held::Stored(handle)) => wire::Outcome::Stored(handle),
                     Err(error) => wire::Outcome::Error(error),
@@ -186,7 +156,7 @@ fn has_lone_surrogate(json: &str) -> bool {
 pub(super) fn held_value(held: InlineOrStored) -> wire::Result<wire::Held> {
     Ok(match held {
         InlineOrStored::Inline(text) => {
-            json_depth::check(&text, "the result").map_err(error)?;
+            json_depth::check(&text, "the result")?;
             check_fits_frame(&text)?;
             let value = json_text(text).map_err(|e| {
                 wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}"))
@@ -237,15 +207,15 @@ pub(super) fn run(run: RunSnapshot) -> wire::RunInfo {
         calls_ended: run.calls.ended,
         calls_failed: run.calls.failed,
         approvals: run.approvals,
-        error: run.error.map(error),
+        error: run.error.map(wire::Error::from),
         events: run.events,
     }
 }
 
 pub(super) fn check_diagnostics(found: CheckFindings) -> wire::Diagnostics {
     wire::Diagnostics {
-        errors: found.errors.into_iter().map(error).collect(),
-        warnings: found.warnings.into_iter().map(error).collect(),
+        errors: found.errors.into_iter().map(wire::Error::from).collect(),
+        warnings: found.warnings.into_iter().map(wire::Error::from).collect(),
         unchecked: found.unchecked,
     }
 }
@@ -266,16 +236,6 @@ pub(super) fn server_instructions((server, text): (String, Arc<str>)) -> wire::S
     wire::ServerInstructions {
         server,
         text: text.to_string(),
-    }
-}
-
-fn level(level: ConsoleLevel) -> wire::Level {
-    match level {
-        ConsoleLevel::Debug => wire::Level::Debug,
-        ConsoleLevel::Log => wire::Level::Log,
-        ConsoleLevel::Info => wire::Level::Info,
-        ConsoleLevel::Warn => wire::Level::Warn,
-        ConsoleLevel::Error => wire::Level::Error,
     }
 }
 

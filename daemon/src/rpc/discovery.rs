@@ -19,7 +19,7 @@ pub(super) async fn search(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::SearchRequest,
-) -> Result<wire::SearchPage, Fault> {
+) -> wire::Result<wire::SearchPage> {
     let scope = connection.scope();
     let identity = connection.identity();
     let reader = connection.reader(&scope);
@@ -64,7 +64,7 @@ pub(super) async fn describe(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::DescribeRequest,
-) -> Result<wire::Descriptions, Fault> {
+) -> wire::Result<wire::Descriptions> {
     let scope = connection.scope();
     let identity = connection.identity();
     let reader = connection.reader(&scope);
@@ -104,7 +104,7 @@ pub(super) async fn describe(
             instructions.map(convert::server_instructions),
             &mut budget,
         )?,
-        missing: take_while_fitting(missing.into_iter().map(convert::error), &mut budget)?,
+        missing: take_while_fitting(missing.into_iter().map(wire::Error::from), &mut budget)?,
     })
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn inventory(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::InventoryRequest,
-) -> Result<wire::Inventory, Fault> {
+) -> wire::Result<wire::Inventory> {
     let scope = connection.scope();
     let identity = connection.identity();
     let reader = connection.reader(&scope);

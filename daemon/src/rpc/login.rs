@@ -201,7 +201,7 @@ fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::Login
     };
     let (tools, problem) = match opened {
         Some(Ok(tools)) => (Some(tools), None),
-        Some(Err(fault)) => (None, Some(convert::error(fault))),
+        Some(Err(fault)) => (None, Some(wire::Error::from(fault))),
         None => (None, None),
     };
     wire::LoginState {
@@ -217,5 +217,5 @@ fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::Login
 }
 
 fn login_error(server: &str, error: &AuthError) -> wire::Error {
-    convert::error(error.fault(server))
+    error.fault(server).into()
 }

@@ -14,8 +14,7 @@ pub(super) async fn keep(
 ) -> wire::Result<wire::Handle> {
     let handles = daemon.handles.for_origin(&connection.origin());
     let text = request.value.into_boxed_str().into_string();
-    let kept = handles.keep(text, "the value").await;
-    kept.map(convert::handle).map_err(convert::error)
+    Ok(convert::handle(handles.keep(text, "the value").await?))
 }
 
 pub(super) async fn held(
@@ -24,8 +23,7 @@ pub(super) async fn held(
     text: String,
 ) -> wire::Result<wire::Held> {
     let held = daemon.handles.for_origin(&connection.origin());
-    let held = held.inline_or_keep(text, "the result").await;
-    let (held, word) = held.map_err(convert::error)?;
+    let (held, word) = held.inline_or_keep(text, "the result").await?;
     if let Some(word) = word {
         warn!(word, "a long result is sent inline");
     }

@@ -19,7 +19,7 @@ pub(super) async fn list(
     upstreams: &Upstreams,
     connection: &ConnectionState,
     request: wire::PinsRequest,
-) -> Result<wire::PinList, Fault> {
+) -> wire::Result<wire::PinList> {
     let server = upstreams.find_visible(&request.server, &connection.sight())?;
     let tools = match server.tools() {
         Some(tools) if !request.current => tools,
@@ -34,7 +34,7 @@ pub(super) async fn list(
             let info = pin_info(tool, &pinned);
             budget.take(&info).map(|()| info)
         });
-        infos.collect::<Result<_, _>>()
+        infos.collect::<Result<_, Fault>>()
     });
     Ok(wire::PinList {
         tools: infos.await?,
@@ -46,7 +46,7 @@ pub(super) async fn accept(
     gateway: &Gateway,
     connection: &ConnectionState,
     request: wire::AcceptPinsRequest,
-) -> Result<wire::AcceptedPins, Fault> {
+) -> wire::Result<wire::AcceptedPins> {
     let upstreams = gateway.upstreams();
     let server = upstreams.find_visible(&request.server, &connection.sight())?;
     let seen = request.tools.into_iter().map(|seen| {

@@ -17,7 +17,7 @@ pub(super) fn list(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: &wire::PolicyRequest,
-) -> Result<wire::PolicyList, Fault> {
+) -> wire::Result<wire::PolicyList> {
     let policies = daemon.gateway.policies();
     let sight = connection.sight();
     let ruling = policies.of(request.agent.as_deref(), sight.denied());
@@ -28,7 +28,7 @@ pub(super) fn list(
     });
     let (allowed_by_default, destructive_by_default) = policies.by_default();
     Ok(wire::PolicyList {
-        rules: rules.collect::<Result<_, _>>()?,
+        rules: rules.collect::<Result<_, Fault>>()?,
         own: policies.has_own(request.agent.as_deref()),
         allowed_by_default,
         destructive_by_default,
@@ -39,7 +39,7 @@ pub(super) async fn explain(
     daemon: &Arc<Daemon>,
     connection: &ConnectionState,
     request: wire::ExplainPolicyRequest,
-) -> Result<wire::PolicyExplanation, Fault> {
+) -> wire::Result<wire::PolicyExplanation> {
     let own = connection.origin();
     let place = match &request.workspace {
         None => connection.workplace(),
@@ -75,7 +75,7 @@ pub(super) async fn explain(
     explanation(explained.await?)
 }
 
-fn explanation(explained: CallExplanation) -> Result<wire::PolicyExplanation, Fault> {
+fn explanation(explained: CallExplanation) -> wire::Result<wire::PolicyExplanation> {
     let mut budget = AnswerBudget::new();
     let steps = explained.explanation.steps.iter().map(|step| {
         let step = of_step(step);
@@ -86,7 +86,7 @@ fn explanation(explained: CallExplanation) -> Result<wire::PolicyExplanation, Fa
         action: of_action(explained.explanation.verdict.action),
         rule: explained.explanation.verdict.rule.as_deref().map(of_rule),
         depends: explained.explanation.depends,
-        steps: steps.collect::<Result<_, _>>()?,
+        steps: steps.collect::<Result<_, Fault>>()?,
         hints: of_hints(explained.hints),
         verb: explained.verb,
         notes: explained.notes,

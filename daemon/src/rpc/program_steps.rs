@@ -2,7 +2,7 @@
 
 use mux_proto as wire;
 
-use super::{connection::ConnectionState, convert};
+use super::connection::ConnectionState;
 use crate::daemon::Daemon;
 use mux_journal::{StepEvent, StepProgress};
 
@@ -14,8 +14,7 @@ pub(super) fn explain(
     let origin = connection.origin();
     let scope = connection.scope();
     let agent = origin.agent.as_deref();
-    let source = daemon.runs.explain(&request.source, agent, &scope);
-    let source = source.map_err(convert::error)?;
+    let source = daemon.runs.explain(&request.source, agent, &scope)?;
     Ok(wire::Explained { source })
 }
 
@@ -36,7 +35,7 @@ pub(super) fn step(event: StepEvent) -> wire::EventKind {
             tool,
             ms: took.as_secs_f64() * 1e3,
             bytes: *outcome.as_ref().unwrap_or(&0),
-            error: outcome.err().map(convert::error),
+            error: outcome.err().map(wire::Error::from),
         },
         StepProgress::Skipped { reason } => wire::EventKind::StepSkipped { step, tool, reason },
     }

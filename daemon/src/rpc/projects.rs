@@ -24,9 +24,7 @@ pub(super) async fn list(
     let list = wire::ProjectList {
         projects: projects.iter().map(project_info).collect(),
     };
-    AnswerBudget::new()
-        .take(&list)
-        .map_err(super::convert::error)?;
+    AnswerBudget::new().take(&list)?;
     Ok(list)
 }
 

@@ -149,8 +149,7 @@ impl wire::Mux for RequestHandler {
             identity: &self.0.identity(),
             reader: &self.0.reader(&scope),
         };
-        let tools = catalog::tools(upstreams, viewer, request).await;
-        tools.map_err(convert::error)
+        catalog::tools(upstreams, viewer, request).await
     }
 
     async fn types(self, _: Context, request: wire::TypesRequest) -> wire::Result<String> {
@@ -161,8 +160,7 @@ impl wire::Mux for RequestHandler {
             identity: &self.0.identity(),
             reader: &self.0.reader(&scope),
         };
-        let types = catalog::types(upstreams, viewer, request).await;
-        types.map_err(convert::error)
+        catalog::types(upstreams, viewer, request).await
     }
 
     async fn servers(self, _: Context) -> wire::Result<Vec<wire::ServerInfo>> {
@@ -173,7 +171,7 @@ impl wire::Mux for RequestHandler {
         let daemon = self.configured().await?;
         let server = self.0.find_server(&name)?;
         let identity = self.0.identity();
-        server.restart(&identity).await.map_err(convert::error)?;
+        server.restart(&identity).await?;
         let audit = daemon.gateway.audit();
         audit.record_admin_event(AdminEvent::ServerRestarted, server.name(), &self.0.origin());
         let upstreams = daemon.gateway.upstreams();
@@ -215,7 +213,7 @@ impl wire::Mux for RequestHandler {
     async fn read(self, _: Context, request: wire::ReadRequest) -> wire::Result<wire::ReadPage> {
         let handles = &self.daemon()?.handles;
         let page = handles.read_page(&request.handle, request.offset, request.length);
-        page.await.map(convert::read_page).map_err(convert::error)
+        Ok(convert::read_page(page.await?))
     }
 
     async fn watch_types(
@@ -225,8 +223,7 @@ impl wire::Mux for RequestHandler {
     ) -> wire::Result<wire::TypesPage> {
         let upstreams = self.configured().await?.gateway.upstreams();
         let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
-        let page = catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await;
-        page.map_err(convert::error)
+        catalog::watch_types(upstreams, &self.0, request.known.as_deref(), wait).await
     }
 
     async fn forget_types(
@@ -235,7 +232,7 @@ impl wire::Mux for RequestHandler {
         request: wire::ForgetTypesRequest,
     ) -> wire::Result<wire::Forgotten> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        catalog::forget_types(upstreams, &request.paths).map_err(convert::error)
+        catalog::forget_types(upstreams, &request.paths)
     }
 
     async fn search(
@@ -243,9 +240,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::SearchRequest,
     ) -> wire::Result<wire::SearchPage> {
-        let daemon = self.configured().await?;
-        let found = discovery::search(daemon, &self.0, request);
-        found.await.map_err(convert::error)
+        discovery::search(self.configured().await?, &self.0, request).await
     }
 
     async fn describe(
@@ -253,9 +248,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::DescribeRequest,
     ) -> wire::Result<wire::Descriptions> {
-        let daemon = self.configured().await?;
-        let described = discovery::describe(daemon, &self.0, request);
-        described.await.map_err(convert::error)
+        discovery::describe(self.configured().await?, &self.0, request).await
     }
 
     async fn inventory(
@@ -263,9 +256,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::InventoryRequest,
     ) -> wire::Result<wire::Inventory> {
-        let daemon = self.configured().await?;
-        let inventory = discovery::inventory(daemon, &self.0, request);
-        inventory.await.map_err(convert::error)
+        discovery::inventory(self.configured().await?, &self.0, request).await
     }
 
     async fn offers(
@@ -273,9 +264,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::OffersRequest,
     ) -> wire::Result<wire::OfferList> {
-        let daemon = self.configured().await?;
-        let offers = resources_and_prompts::list(daemon, &self.0, request);
-        offers.await.map_err(convert::error)
+        resources_and_prompts::list(self.configured().await?, &self.0, request).await
     }
 
     async fn read_resource(
@@ -302,9 +291,7 @@ impl wire::Mux for RequestHandler {
     }
 
     async fn subscribe(self, _: Context, request: wire::SubscribeRequest) -> wire::Result<()> {
-        let daemon = self.configured().await?;
-        let subscribed = resources_and_prompts::subscribe(daemon, &self.0, request);
-        subscribed.await.map_err(convert::error)
+        resources_and_prompts::subscribe(self.configured().await?, &self.0, request).await
     }
 
     async fn notices(
@@ -324,9 +311,7 @@ impl wire::Mux for RequestHandler {
 
     async fn pins(self, _: Context, request: wire::PinsRequest) -> wire::Result<wire::PinList> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        pins::list(upstreams, &self.0, request)
-            .await
-            .map_err(convert::error)
+        pins::list(upstreams, &self.0, request).await
     }
 
     async fn accept_pins(
@@ -335,9 +320,7 @@ impl wire::Mux for RequestHandler {
         request: wire::AcceptPinsRequest,
     ) -> wire::Result<wire::AcceptedPins> {
         let gateway = &self.configured().await?.gateway;
-        pins::accept(gateway, &self.0, request)
-            .await
-            .map_err(convert::error)
+        pins::accept(gateway, &self.0, request).await
     }
 
     async fn refresh(self, _: Context) -> wire::Result<wire::ReloadReport> {
@@ -454,7 +437,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::PolicyRequest,
     ) -> wire::Result<wire::PolicyList> {
-        policy::list(self.configured().await?, &self.0, &request).map_err(convert::error)
+        policy::list(self.configured().await?, &self.0, &request)
     }
 
     async fn explain_policy(
@@ -462,8 +445,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::ExplainPolicyRequest,
     ) -> wire::Result<wire::PolicyExplanation> {
-        let explained = policy::explain(self.configured().await?, &self.0, request);
-        explained.await.map_err(convert::error)
+        policy::explain(self.configured().await?, &self.0, request).await
     }
 
     async fn settings(

@@ -19,7 +19,7 @@ pub(super) async fn list(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::OffersRequest,
-) -> Result<wire::OfferList, Fault> {
+) -> wire::Result<wire::OfferList> {
     let kind = match request.kind {
         wire::OfferKind::Resources => ListKind::Resources,
         wire::OfferKind::ResourceTemplates => ListKind::ResourceTemplates,
@@ -117,8 +117,7 @@ pub(super) async fn complete(
         token: None,
         meta,
     };
-    let found = ask(daemon, connection, &request.server, asked).await;
-    let completion = found.map_err(convert::error)?;
+    let completion = ask(daemon, connection, &request.server, asked).await?;
     convert::check_fits_frame(&completion.to_string())?;
     Ok(completion)
 }
@@ -127,7 +126,7 @@ pub(super) async fn subscribe(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::SubscribeRequest,
-) -> Result<(), Fault> {
+) -> wire::Result<()> {
     let gateway = &daemon.gateway;
     let mailbox = connection.mailbox();
     let server = request.server.as_str();
@@ -135,14 +134,14 @@ pub(super) async fn subscribe(
     if !request.subscribe {
         let scope = connection.scope();
         let connection = mailbox.connection();
-        return gateway
+        return Ok(gateway
             .unsubscribe_resource(server, uri, &scope, connection)
-            .await;
+            .await?);
     }
     let _admitted = daemon.runs.admit()?;
-    gateway
+    Ok(gateway
         .subscribe_resource(server, uri, mailbox, &asking(connection, None))
-        .await
+        .await?)
 }
 
 /// Content that a client requests from a server, besides tool calls.
@@ -159,8 +158,7 @@ async fn ask_held(
     server: &str,
     asked: AskedContent,
 ) -> wire::Result<wire::Held> {
-    let found = ask(daemon, connection, server, asked).await;
-    let found = found.map_err(convert::error)?;
+    let found = ask(daemon, connection, server, asked).await?;
     held(daemon, connection, found.to_string()).await
 }
 

@@ -55,7 +55,7 @@ impl ValueBudget {
         let (result, error) = match call.outcome {
             None => (None, None),
             Some(Ok(text)) => (Some(self.kept_value(text)), None),
-            Some(Err(fault)) => (None, Some(convert::error(without_long_details(fault)))),
+            Some(Err(fault)) => (None, Some(without_long_details(fault).into())),
         };
         wire::CallRecord {
             call: call.number,

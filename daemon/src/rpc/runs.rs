@@ -38,7 +38,7 @@ pub(super) async fn start(
     let recording = match request.replay {
         Some(recording) => {
             let read = blocking_pool::run(move || RunRecording::parse(&recording.to_string()));
-            Some(read.await.map_err(convert::error)?)
+            Some(read.await?)
         }
         None => None,
     };
@@ -61,8 +61,7 @@ pub(super) async fn start(
     };
     let is_long = input.len() > MIN_OFFLOAD_BYTES;
     let check = move || json_depth::check(&input, "the input").map(|()| input);
-    let checked = blocking_pool::run_if(is_long, check).await;
-    let input = checked.map_err(convert::error)?;
+    let input = blocking_pool::run_if(is_long, check).await?;
     let spec = RunSpec {
         program: Program {
             source: source.into(),
@@ -86,7 +85,7 @@ pub(super) async fn start(
         resumed: None,
         detached: request.detach.then(|| daemon.activity.admit_detached_run()),
     };
-    let run = daemon.runs.start(spec).map_err(convert::error)?;
+    let run = daemon.runs.start(spec)?;
     connection.adopt_run(&run);
     let run = run.id.clone();
     Ok(wire::RunStarted { run })
@@ -109,7 +108,7 @@ pub(super) async fn events(
             let past = read_history(daemon, move |history| {
                 history.events(&id, &access, after, EVENT_PAGE_BYTES)
             });
-            let events = past.await.ok_or_else(|| convert::error(unknown))?;
+            let events = past.await.ok_or(unknown)?;
             return Ok(wire::EventPage {
                 events: events.into_iter().map(convert::event).collect(),
             });
@@ -132,7 +131,7 @@ pub(super) async fn cancel(daemon: &Daemon, access: &RunAccess, run: &str) -> wi
     match daemon.runs.find(run, access) {
         Ok(run) => run.cancel(),
         Err(unknown) if !daemon.former.cancel(run, access).await => {
-            return Err(convert::error(unknown));
+            return Err(unknown.into());
         }
         Err(_) => {}
     }
@@ -153,8 +152,7 @@ pub(super) async fn info(
             let id = run.to_owned();
             let access = access.clone();
             let past = read_history(daemon, move |history| history.find(&id, &access)).await;
-            past.map(convert::run)
-                .ok_or_else(|| convert::error(unknown))
+            Ok(past.map(convert::run).ok_or(unknown)?)
         }
     }
 }
@@ -170,7 +168,7 @@ pub(super) async fn journal(
     // What happened a moment ago may not be written yet.
     flush_history(daemon).await;
     let record = read_history(daemon, move |history| history.record(&id, &access)).await;
-    let record = record.ok_or_else(|| convert::error(unknown))?;
+    let record = record.ok_or(unknown)?;
     Ok(run_journal::run_journal(record, request.call))
 }
 
@@ -189,10 +187,7 @@ pub(super) async fn check(
         reader: &connection.reader(&scope),
     };
     let found = runs.check(request.source, agent, viewer, &turn);
-    found
-        .await
-        .map(convert::check_diagnostics)
-        .map_err(convert::error)
+    Ok(convert::check_diagnostics(found.await?))
 }
 
 pub(super) async fn list(

@@ -95,10 +95,7 @@ pub(super) async fn suggest(
         &connection.origin(),
     );
     // The tools are listed with the start, and the caller's session is among the observed ones.
-    server
-        .restart(&connection.identity())
-        .await
-        .map_err(convert::error)?;
+    server.restart(&connection.identity()).await?;
     let time = Duration::from_millis(request.observe_ms).min(MAX_OBSERVATION);
     tokio::select! {
         () = ended.cancelled() => {}

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::SystemTime};
 
 use mux_proto as wire;
-use mux_wire::{Fault, FaultKind};
+use mux_wire::FaultKind;
 
 use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
@@ -27,17 +27,11 @@ pub(super) async fn refresh(
     let server = connection.find_server(name)?;
     let name = server.name();
     if source(&server).is_none() && !daemon.is_source(name) {
-        let fault = Fault::new(
-            FaultKind::Validation,
-            format!("`{name}` is a server, not a source"),
-        );
+        let message = format!("`{name}` is a server, not a source");
         let hint = format!("`mux servers restart {name}` lists its tools again");
-        return Err(convert::error(fault.hint(hint)));
+        return Err(wire::Error::new(FaultKind::Validation, message).hint(hint));
     }
-    let held = server
-        .session(&connection.identity())
-        .await
-        .map_err(convert::error)?;
+    let held = server.session(&connection.identity()).await?;
     match upstreams.sources().refresh(name).await {
         Some(Ok(found)) => {
             // The next list of the source's functions contains the changes.
@@ -57,13 +51,11 @@ pub(super) async fn refresh(
         }
         Some(Err(problem)) => {
             let message = format!("the description of `{name}` stays as it was: {problem}");
-            Err(convert::error(Fault::new(FaultKind::Unavailable, message)))
+            Err(wire::Error::new(FaultKind::Unavailable, message))
         }
         None => {
             let message = format!("`{name}` was closed meanwhile");
-            Err(convert::error(
-                Fault::new(FaultKind::Unavailable, message).hint("try again"),
-            ))
+            Err(wire::Error::new(FaultKind::Unavailable, message).hint("try again"))
         }
     }
 }

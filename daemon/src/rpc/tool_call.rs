@@ -7,7 +7,7 @@ use mux_wire::CallTarget;
 use serde_json::Value;
 
 use super::{
-    connection::ConnectionState, convert, long_value::held, progress_observer::ProgressObserver,
+    connection::ConnectionState, long_value::held, progress_observer::ProgressObserver,
     request_meta, resources_and_prompts,
 };
 use crate::daemon::Daemon;
@@ -54,7 +54,7 @@ pub(super) async fn make(
     let mut span = tracer.begin_trace(context, SpanKind::Server, || "call".into());
     span.set("mux.client", || Some(connection.origin().client.clone()));
     span.set("gen_ai.agent.name", || connection.origin().agent.clone());
-    let meta = request_meta::for_server(request.meta).map_err(convert::error)?;
+    let meta = request_meta::for_server(request.meta)?;
     let mut asking = resources_and_prompts::asking(connection, request.token);
     let caller = Arc::make_mut(&mut asking.caller);
     (caller.trace, caller.meta) = (span.trace().clone(), meta);
@@ -72,11 +72,11 @@ pub(super) async fn make(
         asking,
     };
     let observer = ProgressObserver::of(&call.asking.caller);
-    let _admitted = daemon.runs.admit().map_err(convert::error)?;
+    let _admitted = daemon.runs.admit()?;
     let _room = connection.call().await;
     let text = daemon.gateway.call(call, &observer).await;
     span.end_with(|| text.as_ref().err().map(|fault| fault.kind.to_string()));
-    let mut text = text.map_err(convert::error)?;
+    let mut text = text?;
     if request.raw && request.lean && text.len() > daemon.handles.max_inline_bytes() {
         text = blocking_pool::run(move || lean(text)).await;
     }

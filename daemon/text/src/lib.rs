@@ -19,10 +19,11 @@ pub mod did_you_mean;
 pub mod digest;
 pub mod error_chain;
 pub mod glob;
-pub mod json_depth;
 pub mod json_length;
 pub mod json_weight;
 pub mod loose_name;
 pub mod random_name;
 pub mod sanitize;
 pub mod tool_path;
+
+pub use mux_wire::json_depth;

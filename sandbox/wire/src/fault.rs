@@ -1,7 +1,14 @@
 //! [`Fault`], the error type of every layer below the client socket.
 
-pub use mux_kinds::Kind as FaultKind;
+use mux_messages::Error;
+pub use mux_messages::Kind as FaultKind;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::json_depth;
+
+/// The maximum length of details that clients get.
+const MAX_DETAIL_BYTES: usize = 4 << 20;
 
 /// A failure, with the information that a user or an agent needs to act on it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -67,4 +74,31 @@ impl Fault {
         self.path = Some(path.into());
         self
     }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self {
+            kind: fault.kind.into(),
+            message: fault.message,
+            hint: fault.hint,
+            agent_hint: fault.agent_hint,
+            line: fault.line,
+            column: fault.column,
+            path: fault.path,
+            recoverable: fault.recoverable,
+            details: fault.details.map(|text| error_details(&text)),
+        }
+    }
+}
+
+/// Details are auxiliary: only their length is sent if they are too long.
+fn error_details(text: &str) -> Value {
+    let is_short = text.len() <= MAX_DETAIL_BYTES && json_depth::check(text, "").is_ok();
+    let details = if is_short {
+        serde_json::from_str(text).ok()
+    } else {
+        None
+    };
+    details.unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
 }

@@ -1,10 +1,11 @@
 //! The frames between the daemon and one worker.
 //!
-//! Depends on `mux-typegen` for the reserved names of `mux`, and on `mux-kinds` for the kinds of failures. The daemon's
-//! crates and `mux-worker` depend on it.
+//! Depends on `mux-typegen` for the reserved names of `mux`, and on `mux-messages` for the error that clients get. The
+//! daemon's crates and `mux-worker` depend on it.
 //!
 //! - `codec` reads and writes length-prefixed frames, `bounded` reads lists up to a maximum length.
-//! - `fault` is the error type below the client socket, whose kinds are those of clients.
+//! - `fault` is the error type below the client socket, which becomes the error that clients get. `json_depth` limits
+//!   the nesting of JSON.
 //! - `program_wrapper` wraps the source of a program, `missing_globals` has hints for globals and modules that programs
 //!   expect and the sandbox does not have.
 //!
@@ -14,6 +15,7 @@
 //! Invariant: the daemon treats every [`FromWorker`] as attacker input. A frame that is too long, cannot be decoded or
 //! comes at the wrong moment ends that worker and its run, and nothing else.
 
+pub mod json_depth;
 pub mod line_hints;
 pub mod missing_globals;
 pub mod program_wrapper;
@@ -24,6 +26,7 @@ mod fault;
 
 pub use codec::{FrameError, MAX_FRAME_BYTES, decode_frame, encode_frame, read_frame, write_frame};
 pub use fault::{Fault, FaultKind};
+pub use mux_messages::Level as ConsoleLevel;
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
@@ -183,14 +186,4 @@ impl Display for CallTarget {
             Self::Own { name } => write!(f, "mux.{}", cut(name)),
         }
     }
-}
-
-/// The level of a console line.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum ConsoleLevel {
-    Debug,
-    Log,
-    Info,
-    Warn,
-    Error,
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Selects the approvals to list.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalsRequest {
     /// Only this approval, with all of its arguments.
     pub approval: Option<String>,
@@ -24,7 +24,7 @@ pub struct ApprovalsRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalList {
     /// Counts up with every change.
     pub edition: u64,
@@ -35,7 +35,7 @@ pub struct ApprovalList {
 /// One call that must be approved.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalInfo {
     /// `A7`, which is never reused. A client that is not the user's own gets the whole name, `A7.` and a random word,
     /// and finds the approval by no other.
@@ -69,7 +69,7 @@ pub struct ApprovalInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApprovalState {
@@ -85,7 +85,7 @@ pub enum ApprovalState {
 
 /// A user's answer to an approval.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecideRequest {
     pub approval: String,
     pub decision: Decision,
@@ -99,7 +99,7 @@ pub struct DecideRequest {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// This call, with these arguments.
@@ -112,7 +112,7 @@ pub enum Decision {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decided {
     pub approval: ApprovalInfo,
     /// True if the call was still waiting and continues. If false, `resume_run` continues the run.
@@ -129,7 +129,7 @@ pub struct Decided {
 
 /// A grant: calls that are always allowed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrantInfo {
     pub grant: String,
     pub path: String,
@@ -145,7 +145,7 @@ pub struct GrantInfo {
 
 /// Which run to resume.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeRequest {
     /// A run, or an approval. For a call that failed as `pending`, `details.resume`.
     pub id: String,
@@ -155,7 +155,7 @@ pub struct ResumeRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resumed {
     /// The run to follow with `events`. This is the requested run if it has not ended or cannot be resumed, otherwise
     /// a new run.
@@ -167,7 +167,7 @@ pub struct Resumed {
 
 /// A call that must be approved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalAsked {
     pub approval: String,
     pub path: String,
@@ -187,7 +187,7 @@ pub struct ApprovalAsked {
 
 /// The outcome of an approval.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalOver {
     pub approval: String,
     pub path: String,
@@ -195,7 +195,7 @@ pub struct ApprovalOver {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApprovalEnding {

@@ -1,9 +1,20 @@
-//! The messages of the contract: plain data, one module for each subject.
+//! The messages of the contract between `muxd` and its clients: plain data, one module for each subject.
+//!
+//! The daemon's crates use these types where they have the same members, so that each thing has one type. `mux-proto`
+//! adds the methods, the socket and its paths.
+//!
+//! [`Error`] is the error type of clients, [`Kind`] the kind of a failure on all layers, and [`JsonText`] a value that
+//! is not parsed on the way. The feature `schema` derives JSON schemas.
+//!
+//! Invariant: this crate depends on no other crate of the workspace, and does nothing: no input, no output, no tasks.
 
 mod approvals;
 mod degraded;
 mod discovery;
+mod error;
 mod journal;
+mod json_text;
+mod kind;
 mod login;
 mod metrics;
 mod notices;
@@ -30,7 +41,10 @@ use serde_json::{Map, Value};
 
 pub use self::approvals::*;
 pub use self::degraded::*;
+pub use self::error::{AnyKind, Error, Result};
 pub use self::journal::*;
+pub use self::json_text::JsonText;
+pub use self::kind::Kind;
 pub use self::metrics::*;
 pub use self::sandboxes::*;
 pub use self::secrets::*;
@@ -43,12 +57,11 @@ pub use self::{
 };
 pub use self::{policy::*, settings::*};
 pub use self::{status::*, tools::*};
-use crate::{Error, JsonText};
 
 /// First message of a connection.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hello {
     pub contract: u32,
     pub build: String,
@@ -68,7 +81,7 @@ pub struct Hello {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientInfo {
     pub name: String,
     pub version: String,
@@ -76,7 +89,7 @@ pub struct ClientInfo {
 
 /// The daemon's answer to [`Hello`].
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Welcome {
     pub contract: u32,
     pub build: String,
@@ -86,14 +99,14 @@ pub struct Welcome {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckRequest {
     pub source: String,
 }
 
 /// The problems of a program. Empty if there are none.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnostics {
     /// Errors, any of which prevents a run.
     pub errors: Vec<Error>,
@@ -106,7 +119,7 @@ pub struct Diagnostics {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallRequest {
     /// `server.tool`.
     pub path: String,
@@ -140,7 +153,7 @@ pub struct CallRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReloadReport {
     /// The servers and sources that this reload added, by name.
     pub added: Vec<String>,
@@ -166,7 +179,7 @@ pub struct ReloadReport {
 
 /// The differences in one section of the configuration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SectionChange {
     /// Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`.
     pub section: String,
@@ -182,7 +195,7 @@ pub struct SectionChange {
 
 /// An earlier load.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EarlierLoad {
     pub age_ms: u64,
     /// The changes of that load, without unchanged servers and problems.
@@ -190,7 +203,7 @@ pub struct EarlierLoad {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRequest {
     /// Whether to cancel running programs instead of waiting for them.
     #[serde(default)]

@@ -9,7 +9,7 @@ use crate::{Error, JsonText, Language};
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRequest {
     /// The program, in TypeScript or JavaScript unless `language` differs.
     pub source: String,
@@ -45,14 +45,14 @@ pub struct RunRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunStarted {
     /// The run's id: a random word, a dash, and a number that counts up.
     pub run: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventsRequest {
     pub run: String,
     /// The number of the last event that the client has; 0 for none.
@@ -62,13 +62,13 @@ pub struct EventsRequest {
 
 /// Events in order, without gaps.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventPage {
     pub events: Vec<Event>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// Counts up from 1 within a run.
     pub seq: u64,
@@ -79,7 +79,7 @@ pub struct Event {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
@@ -168,7 +168,7 @@ pub enum EventKind {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     Debug,
@@ -180,7 +180,7 @@ pub enum Level {
 
 /// How a run ended.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Result(JsonText),
@@ -191,7 +191,7 @@ pub enum Outcome {
 
 /// A value, or its handle: `{"value": …}` or `{"stored": {"handle": …, …}}`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     Value(JsonText),
@@ -200,7 +200,7 @@ pub enum Held {
 
 /// The result of a call, and its position among the notices of its connection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallAnswer {
     pub result: Held,
     /// The number of the last notice before the answer; 0 if there was none.
@@ -209,7 +209,7 @@ pub struct CallAnswer {
 
 /// A value that the daemon has stored because it is too long for a message.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handle {
     /// Identifies the value by its content: equal values have the same handle.
     pub handle: String,
@@ -223,14 +223,14 @@ pub struct Handle {
 
 /// A value to store.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeepRequest {
     pub value: JsonText,
 }
 
 /// Requests a page of a stored value.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadRequest {
     pub handle: String,
     /// The offset in the JSON, in bytes. An offset within a character is moved back to the character's start. Beyond
@@ -244,7 +244,7 @@ pub struct ReadRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadPage {
     /// A page of the JSON.
     pub text: String,
@@ -259,7 +259,7 @@ pub struct ReadPage {
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunsRequest {
     /// Whether to list only runs that have not ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -271,7 +271,7 @@ pub struct RunsRequest {
 
 /// Runs, the latest first.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunList {
     pub runs: Vec<RunInfo>,
     /// The number of matching runs, regardless of the limit.
@@ -280,7 +280,7 @@ pub struct RunList {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunInfo {
     pub run: String,
     pub state: RunState,
@@ -318,7 +318,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Starts a program and hands over to it. Runs end in the old daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UpgradeRequest {
     /// The absolute path of the `muxd` to start.
     pub binary: PathBuf,
@@ -19,7 +19,7 @@ pub struct UpgradeRequest {
 
 /// The new daemon serves, and accepts all connections from now on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Upgraded {
     pub pid: u32,
     pub build: String,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The state of the OpenTelemetry exporter, without which a daemon may be built.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TelemetryStatus {
     pub built_in: bool,
     /// The collector that the configuration or the user's environment names.

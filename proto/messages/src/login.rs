@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::AnyKind;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginRequest {
     pub server: String,
 }
 
 /// A login that was started: the page for the user, and the id to request its outcome with.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginStarted {
     pub login: String,
     /// The URL to open in a browser: http or https. Empty if the sign-in of another server covers this one: there is no
@@ -34,7 +34,7 @@ pub struct LoginStarted {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginWaitRequest {
     pub login: String,
     /// 30 s at most.
@@ -43,7 +43,7 @@ pub struct LoginWaitRequest {
 
 /// Completes a login whose browser cannot reach the daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginFinishRequest {
     pub login: String,
     /// The URL to which the browser was redirected.
@@ -52,7 +52,7 @@ pub struct LoginFinishRequest {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginState {
     pub server: String,
     /// True while the user has not decided yet.
@@ -73,7 +73,7 @@ pub struct LoginState {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoggedOut {
     pub server: String,
     /// True if a login existed.
@@ -87,7 +87,7 @@ pub struct LoggedOut {
 
 /// Where tokens are stored.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenStatus {
     /// Whether the tokens are in the system's keyring instead of the file.
     pub keyring: bool,

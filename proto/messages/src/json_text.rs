@@ -10,9 +10,9 @@ use serde_json::{Value, value::RawValue};
 /// The text is well-formed JSON, but of any depth, and with numbers of any size: [`parse`](Self::parse) may still
 /// fail.
 #[derive(Clone, Deserialize, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
-pub struct JsonText(#[cfg_attr(test, schemars(with = "Value"))] Box<RawValue>);
+pub struct JsonText(#[cfg_attr(feature = "schema", schemars(with = "Value"))] Box<RawValue>);
 
 impl JsonText {
     /// Fails if the text is not well-formed JSON.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::MissingServer;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OfferKind {
     Resources,
@@ -17,7 +17,7 @@ pub enum OfferKind {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffersRequest {
     pub kind: OfferKind,
     /// The server to ask, or all servers if absent.
@@ -28,7 +28,7 @@ pub struct OffersRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfferList {
     pub offers: Vec<Offered>,
     /// Servers that could not be asked, each with the reason. A server that has none of the kind is not among them.
@@ -37,7 +37,7 @@ pub struct OfferList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Offered {
     /// The server's name in the configuration.
     pub server: String,
@@ -47,7 +47,7 @@ pub struct Offered {
 
 /// Reads a resource. The answer is MCP's `ReadResourceResult`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResourceRequest {
     pub server: String,
     pub uri: String,
@@ -61,7 +61,7 @@ pub struct ResourceRequest {
 
 /// Gets a prompt. The answer is MCP's `GetPromptResult`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PromptRequest {
     pub server: String,
     pub name: String,
@@ -76,7 +76,7 @@ pub struct PromptRequest {
 
 /// The `params` of MCP's `completion/complete`, with `_meta` as in [`CallRequest`](crate::CallRequest). The answer is its result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompleteRequest {
     pub server: String,
     pub params: Value,
@@ -84,7 +84,7 @@ pub struct CompleteRequest {
 
 /// Subscribes to changes of a resource, or ends the subscription.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubscribeRequest {
     pub server: String,
     pub uri: String,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Started {
     pub by: StartedBy,
     /// The systemd unit, or the launchd label.
@@ -17,7 +17,7 @@ pub struct Started {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StartedBy {
     /// A client that needed a daemon.
@@ -28,6 +28,6 @@ pub enum StartedBy {
     Launchd,
     /// A value that only newer builds know.
     #[serde(other)]
-    #[cfg_attr(test, schemars(untagged, with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(untagged, with = "String"))]
     Other,
 }

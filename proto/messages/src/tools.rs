@@ -6,7 +6,7 @@ use super::{Error, ServerInstructions, Value};
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolsRequest {
     /// Words that must all appear in the path or the description.
     pub query: Option<String>,
@@ -31,7 +31,7 @@ pub struct ToolsRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolList {
     pub tools: Vec<ToolInfo>,
     /// The number of matching tools, regardless of the limit.
@@ -53,7 +53,7 @@ pub struct ToolList {
 
 /// For which servers the user wants results to be marked as data.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FenceInfo {
     /// True if results are marked by default: those of unknown servers, and of servers that are not in `except`.
     pub default: bool,
@@ -63,7 +63,7 @@ pub struct FenceInfo {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MissingServer {
     pub server: String,
     pub error: Error,
@@ -71,7 +71,7 @@ pub struct MissingServer {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolInfo {
     /// `server.tool` as a program writes it after `mux.`.
     pub path: String,
@@ -108,7 +108,7 @@ pub struct ToolInfo {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TypesRequest {
     /// `server` or `server.tool`. All tools if empty.
     #[serde(default)]
@@ -117,7 +117,7 @@ pub struct TypesRequest {
 
 /// Waits until the declarations of all tools differ from the client's.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchTypesRequest {
     /// The name of the declarations that the client has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ pub struct WatchTypesRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TypesPage {
     /// Identifies the declarations by their content.
     pub name: String,
@@ -137,7 +137,7 @@ pub struct TypesPage {
 
 /// The tools whose learned result types to delete.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ForgetTypesRequest {
     /// `server` or `server.tool`. All tools if empty.
     #[serde(default)]
@@ -145,7 +145,7 @@ pub struct ForgetTypesRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forgotten {
     /// The number of tools whose learned types were deleted.
     pub tools: usize,

@@ -3,7 +3,7 @@
 //! Recursive JSON parsers have limits: `serde_json` stops at 128 levels, including the envelopes of frames, and servers
 //! may stop earlier or crash. This limit is below all of them, and has a clear error.
 
-use mux_wire::{Fault, FaultKind};
+use crate::{Fault, FaultKind};
 
 /// The maximum number of nested arrays and objects.
 const MAX_JSON_DEPTH: usize = 100;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyRequest {
     /// The agent whose rules to list. Absent for a client without an agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -15,7 +15,7 @@ pub struct PolicyRequest {
 
 /// The rules in the order of their evaluation.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyList {
     pub rules: Vec<PolicyRule>,
     /// True if the agent has its own rules instead of the general ones.
@@ -28,7 +28,7 @@ pub struct PolicyList {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyRule {
     /// The rule's number in its own list, from 1.
     pub number: usize,
@@ -54,7 +54,7 @@ pub struct PolicyRule {
 
 /// A version of a project's `.mux.toml`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectText {
     /// The current version, which is approved.
@@ -76,7 +76,7 @@ pub enum ProjectText {
     strum::EnumString,
     strum::IntoStaticStr,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PolicyAction {
@@ -95,7 +95,7 @@ impl PolicyAction {
 /// A hypothetical call. Without arguments, the answer says which rules depend on them.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainPolicyRequest {
     pub path: String,
     /// An object.
@@ -114,7 +114,7 @@ pub struct ExplainPolicyRequest {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyExplanation {
     /// The path of the tool, canonical if the tool is known.
     pub path: String,
@@ -136,7 +136,7 @@ pub struct PolicyExplanation {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyStep {
     pub rule: PolicyRule,
     pub outcome: PolicyOutcome,
@@ -145,7 +145,7 @@ pub struct PolicyStep {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyOutcome {
     /// The rule applies, and no further rule is evaluated.

@@ -7,7 +7,7 @@ use crate::{Error, Language};
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunJournalRequest {
     /// The run's id, or, for the user's own clients, its number.
     pub run: String,
@@ -17,7 +17,7 @@ pub struct RunJournalRequest {
 
 /// A run as the history has it. Secrets are masked.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunJournal {
     pub program: RunProgram,
     /// In the order in which the program made them.
@@ -30,7 +30,7 @@ pub struct RunJournal {
 /// The program of a run.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunProgram {
     #[serde(default, skip_serializing_if = "Language::is_typescript")]
     pub language: Language,
@@ -45,7 +45,7 @@ pub struct RunProgram {
 /// A call of a run.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallRecord {
     /// The number of the call in the run's events. Absent if it did not reach a server.
     pub call: Option<u32>,
@@ -64,7 +64,7 @@ pub struct CallRecord {
 /// A value in the history.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptValue {
     /// The length of its JSON.
     pub bytes: usize,

@@ -9,7 +9,7 @@ use crate::SandboxInfo;
 /// Everything that is known about one server's sandbox.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxProfile {
     pub server: String,
     /// The settings in its entry, and the accesses that it was denied.
@@ -39,7 +39,7 @@ pub struct SandboxProfile {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuggestSandboxRequest {
     pub server: String,
     /// For how many milliseconds at most its sessions are observed.
@@ -48,7 +48,7 @@ pub struct SuggestSandboxRequest {
 
 /// The sandbox in which the observed sessions of a server would have worked.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxSuggestion {
     pub server: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

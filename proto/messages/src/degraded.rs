@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A condition of the host that restricts the daemon. The condition is reported while it lasts.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Degraded {
     /// `descriptors`, `disk_full`, `read_only`, `missing`, `log`, `audit`, `cache`, `workers`, `clock`, `paused`,
     /// `watch`, `no_home` or `environment`. A newer daemon may know others.

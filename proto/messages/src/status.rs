@@ -8,7 +8,7 @@ use super::{Degraded, SourceInfo, Started, TelemetryStatus, TokenStatus};
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerInfo {
     pub name: String,
     pub state: ServerState,
@@ -77,7 +77,7 @@ impl ServerInfo {
 
 /// The sandbox of a server.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxInfo {
     pub state: SandboxState,
     /// The active layers, after this daemon has started the server.
@@ -97,7 +97,7 @@ pub struct SandboxInfo {
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxState {
     /// The server runs in a sandbox.
@@ -115,7 +115,7 @@ pub enum SandboxState {
 /// One session of a server that has several.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
     /// The owner of the session: a directory, a client, a run.
     pub of: String,
@@ -126,7 +126,7 @@ pub struct SessionInfo {
 
 /// Why a server cannot be used.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServerCause {
     /// The program of its command does not exist.
@@ -143,7 +143,7 @@ pub enum ServerCause {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AuthState {
     /// No valid login exists: `mux servers login NAME`.
@@ -152,7 +152,7 @@ pub enum AuthState {
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// Not started yet, or closed.
@@ -174,7 +174,7 @@ pub enum ServerState {
 
 /// A persistent problem.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProblemDetail {
     /// The subject: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
     /// `credentials`. Newer daemons may send others.
@@ -189,7 +189,7 @@ pub struct ProblemDetail {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     pub build: String,
     pub contract: u32,
@@ -228,7 +228,7 @@ pub struct Status {
 /// An agent that is connected, as it describes itself.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectedAgent {
     /// The name and the version of its program.
     pub name: String,
@@ -241,7 +241,7 @@ pub struct ConnectedAgent {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerStatus {
     pub ready: usize,
     pub busy: usize,
@@ -257,7 +257,7 @@ pub struct WorkerStatus {
 /// The type checker.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckerStatus {
     /// The path of the compiler, once found.
     pub compiler: Option<PathBuf>,
@@ -274,7 +274,7 @@ pub struct CheckerStatus {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCounts {
     pub running: usize,
     pub succeeded: u64,

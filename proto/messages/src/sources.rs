@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The state of a source, in addition to that of a server.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceInfo {
     /// `openapi` or `graphql`. Absent if its entry cannot be read.
     pub kind: Option<String>,
@@ -27,7 +27,7 @@ pub struct SourceInfo {
 
 /// A remark on a source, for the user.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceNote {
     pub text: String,
     /// The fix, if there is exactly one.
@@ -37,7 +37,7 @@ pub struct SourceNote {
 
 /// The changes of a source's reloaded description, by the names of its functions.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefreshedSource {
     pub source: String,
     /// The number of functions now.

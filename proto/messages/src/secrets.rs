@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A string that is never shown.
 #[derive(Clone, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct SecretText(pub String);
 
@@ -20,7 +20,7 @@ impl fmt::Debug for SecretText {
 
 /// Stores the value of a secret and replaces the current value.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetSecretRequest {
     pub name: String,
     pub value: SecretText,
@@ -28,7 +28,7 @@ pub struct SetSecretRequest {
 
 /// Where a secret is stored.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SecretPlace {
     /// The system's keyring.
@@ -40,7 +40,7 @@ pub enum SecretPlace {
 /// A secret that was set, or that an entry of the configuration names.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretInfo {
     pub name: String,
     /// Where the secret is stored. Absent if it is not set.
@@ -53,7 +53,7 @@ pub struct SecretInfo {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretList {
     /// The secrets, sorted by name.
     pub secrets: Vec<SecretInfo>,
@@ -67,7 +67,7 @@ pub struct SecretList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretRemoved {
     pub name: String,
     pub was_set: bool,

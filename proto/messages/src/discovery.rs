@@ -7,7 +7,7 @@ use crate::{Error, ToolInfo};
 /// The words to search for. They may contain small typos.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchRequest {
     /// The words to search for. White space only matches all tools, in the order of their paths.
     pub query: String,
@@ -27,7 +27,7 @@ pub struct SearchRequest {
 
 /// One page of results, best match first. The same tools come in the same order as long as no server's tools change.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchPage {
     pub results: Vec<ToolHit>,
     /// The number of matches on all pages.
@@ -41,7 +41,7 @@ pub struct SearchPage {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolHit {
     /// As a program writes it after `mux.`.
     pub path: String,
@@ -59,7 +59,7 @@ pub struct ToolHit {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DescribeRequest {
     /// `server.tool`, or `server` or `server.group` for all of its tools.
     pub paths: Vec<String>,
@@ -72,7 +72,7 @@ pub struct DescribeRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Descriptions {
     pub tools: Vec<Description>,
     /// The instructions of the servers that were named as a whole, where they have any.
@@ -85,14 +85,14 @@ pub struct Descriptions {
 
 /// A server's `instructions`. Untrusted text from the server, without invisible characters, 16 KiB at most.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerInstructions {
     pub server: String,
     pub text: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Description {
     pub tool: ToolInfo,
     /// TypeScript: its documentation, its signature, the types that it names.
@@ -104,7 +104,7 @@ pub struct Description {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InventoryRequest {
     /// The maximum number of tokens of `text` and `overview`; 2,000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct InventoryRequest {
 
 /// An overview of all tools within a budget, shared fairly between the servers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inventory {
     /// The servers with their tool counts and their purpose, as far as there is room.
     pub overview: String,

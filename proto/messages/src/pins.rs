@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PinsRequest {
     pub server: String,
     /// Whether to request a new tool list, and start the server if necessary, instead of using its last list.
@@ -13,7 +13,7 @@ pub struct PinsRequest {
 
 /// The tools of one server, each with its pin.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PinList {
     pub server: String,
     pub tools: Vec<PinInfo>,
@@ -21,7 +21,7 @@ pub struct PinList {
 
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PinInfo {
     /// The tool's name, exactly as the server sends it.
     pub name: String,
@@ -46,7 +46,7 @@ pub struct PinInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PinStanding {
     /// The tool is as it was trusted.
@@ -63,7 +63,7 @@ pub enum PinStanding {
 
 /// Pins tools as they are now.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcceptPinsRequest {
     pub server: String,
     pub tools: Vec<SeenTool>,
@@ -71,14 +71,14 @@ pub struct AcceptPinsRequest {
 
 /// A tool with the digest of the definition that the user has seen: if it has changed since, it is not accepted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeenTool {
     pub name: String,
     pub digest: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcceptedPins {
     pub tools: usize,
 }

@@ -5,9 +5,10 @@
 
 use std::fmt;
 
-pub use mux_kinds::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::Kind;
 
 /// The kind of an error, whether this build knows it or not.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -64,7 +65,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A failure that a person or a program can act on.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, thiserror::Error)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Fault"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Fault")
+)]
 #[error("{message}")]
 pub struct Error {
     pub kind: AnyKind,
@@ -125,7 +130,7 @@ impl Error {
 }
 
 /// The known kinds with their documentation, and any other word.
-#[cfg(test)]
+#[cfg(feature = "schema")]
 impl schemars::JsonSchema for AnyKind {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Kind".into()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which projects to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProjectsRequest {
     /// Lists only the project to which this directory belongs. If absent, all known projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -14,14 +14,14 @@ pub struct ProjectsRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProjectList {
     pub projects: Vec<ProjectInfo>,
 }
 
 /// The files of one directory that define servers.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProjectInfo {
     /// The project's directory, without symbolic links.
     pub root: PathBuf,
@@ -44,7 +44,7 @@ pub struct ProjectInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectState {
     /// The project was never approved.
@@ -59,7 +59,7 @@ pub enum ProjectState {
 /// A file of a project.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProjectFile {
     pub name: String,
     /// The current content. Absent if the file does not exist or cannot be read.
@@ -70,7 +70,7 @@ pub struct ProjectFile {
 
 /// A server as its file defines it: with the names of variables and without their values.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProjectServer {
     pub name: String,
     /// The file that defines it.
@@ -92,14 +92,14 @@ pub struct ProjectServer {
 
 /// Approves the files that the user has seen, by their digest.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApproveProjectRequest {
     pub root: PathBuf,
     pub digest: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProjectRevoked {
     /// True if the project was approved.
     pub was_approved: bool,
