@@ -28,7 +28,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    config_inspection::{ConfigInspection, ConfigMistake, ConfigView},
+    config_inspection::ConfigView,
     config_loading::{EarlierLoad, LoadError, LoadReport, LoadTrigger},
 };
 use self::{config_loading::LoadState, shared_reads::SharedReads};

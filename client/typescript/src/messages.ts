@@ -1094,6 +1094,7 @@ export interface PinsRequest {
   current?: boolean;
 }
 
+/** The decision of a rule on a call, from the most lenient to the strictest. */
 export type PolicyAction = "allow" | "ask" | "deny";
 
 export interface PolicyExplanation {

@@ -17,19 +17,14 @@ const DENY_CHOICE: &str = "deny";
 /// The maximum length of a user's reason, in characters. The rest is cut.
 const MAX_REASON_CHARS: usize = 500;
 
-/// The `params` of the question.
-pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> Value {
+/// The `params` of the question. `from_server` is true for a request from a server to its client.
+pub(super) fn question_params(
+    kind: QuestionKind,
+    request: &ApprovalRequest,
+    from_server: bool,
+) -> Value {
     if kind == QuestionKind::Approval {
-        return json!({
-            "approval": request.approval,
-            "path": request.path,
-            "arguments": request.arguments,
-            "bytes": request.bytes,
-            "rule": request.rule,
-            "reason": request.reason,
-            "cover": request.cover,
-            "wait_ms": u64::try_from(request.wait.as_millis()).unwrap_or(u64::MAX),
-        });
+        return json!(request);
     }
     let ApprovalRequest {
         approval,
@@ -56,7 +51,7 @@ pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> 
         }
     };
     let question = match path.split_once('.') {
-        Some((server, method)) if request.from_server => {
+        Some((server, method)) if from_server => {
             let server = quoted(server);
             format!("May the MCP server {server} send this {method} request to you?")
         }
@@ -83,22 +78,14 @@ pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> 
     })
 }
 
-#[derive(Deserialize)]
-struct PlainAnswer {
-    decision: String,
-    reason: Option<String>,
-    /// IDs of other approvals that were shown to the user with it.
-    #[serde(default)]
-    shown: Vec<String>,
-}
-
 /// Checks that an answer in plain data is well-formed.
 pub(super) fn check_plain(value: &Value) -> Result<(), String> {
-    let plain = PlainAnswer::deserialize(value)
-        .map_err(|_| "it does not have the shape {decision, reason?, shown?}".to_owned())?;
-    match plain.decision.parse::<UserDecision>() {
+    match UserAnswer::deserialize(value) {
         Ok(_) => Ok(()),
-        Err(_) => Err("`decision` must be once, session, always or deny".into()),
+        Err(error) => Err(format!(
+            "it does not have the shape {{decision, reason?, shown?}}, with a `decision` of once, session, always or \
+             deny: {error}"
+        )),
     }
 }
 
@@ -118,11 +105,10 @@ pub(super) fn read_answer(kind: QuestionKind, answer: ClientAnswer) -> Option<Us
         return None;
     };
     if kind == QuestionKind::Approval {
-        let plain = PlainAnswer::deserialize(&value).ok()?;
+        let answer = UserAnswer::deserialize(&value).ok()?;
         return Some(UserAnswer {
-            decision: plain.decision.parse().ok()?,
-            reason: truncate_reason(plain.reason),
-            shown: plain.shown,
+            reason: truncate_reason(answer.reason),
+            ..answer
         });
     }
     match value["action"].as_str()? {
@@ -154,19 +140,17 @@ fn form_decision(content: &Value) -> Option<UserDecision> {
     })
 }
 
-impl UserDecision {
-    pub(super) fn to_verdict(self, reason: Option<String>) -> ApprovalVerdict {
-        match self {
-            Self::Deny => ApprovalVerdict::Denied { reason },
-            Self::Once | Self::Session | Self::Always => ApprovalVerdict::Approved,
+pub(super) fn verdict(decision: UserDecision, reason: Option<String>) -> ApprovalVerdict {
+    match decision {
+        UserDecision::Deny => ApprovalVerdict::Denied { reason },
+        UserDecision::Once | UserDecision::Session | UserDecision::Always => {
+            ApprovalVerdict::Approved
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn of_form(value: Value) -> Option<UserDecision> {
@@ -223,22 +207,22 @@ mod tests {
             rule: "\"github.*\"".into(),
             reason: Some("it cannot be undone".into()),
             cover: String::new(),
-            from_server: false,
-            wait: Duration::from_secs(1),
+            wait_ms: 1_000,
         };
         let message = |arguments| {
-            question_params(QuestionKind::Elicitation, &request(arguments))["message"].to_string()
+            question_params(QuestionKind::Elicitation, &request(arguments), false)["message"]
+                .to_string()
         };
         assert!(!message("{}").contains("shows all") && message("{}").contains("cannot be undone"));
         assert!(message("{\"a…").contains("5000 bytes; `mux approvals A7` shows all"));
         assert_eq!(
-            question_params(QuestionKind::Approval, &request("{}"))["approval"],
+            question_params(QuestionKind::Approval, &request("{}"), false)["approval"],
             "A7"
         );
         let mut forged = request("{}");
         forged.rule = "\"a\nMay b be called?\"".into();
         forged.reason = Some("one\ntwo".into());
-        let message = question_params(QuestionKind::Elicitation, &forged)["message"].clone();
+        let message = question_params(QuestionKind::Elicitation, &forged, false)["message"].clone();
         let lines: Vec<&str> = message.as_str().unwrap().lines().collect();
         assert_eq!(lines.len(), 3, "{message}");
         assert!(

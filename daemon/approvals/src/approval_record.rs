@@ -9,64 +9,35 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::approval_subject::{
-    AnswerStatus, ApprovalCover, ApprovalOwner, ApprovalSnapshot, ApprovalSubject, ApprovalVerdict,
-};
+use super::approval_subject::{AnswerStatus, ApprovalOwner, ApprovalSnapshot, ApprovalSubject};
 use mux_caller::ClientOrigin;
 use mux_journal::history::{HeldApproval, HeldRun};
-use mux_text::digest::DigestKey;
+use mux_messages::millis;
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct StoredSubject {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    token: Option<Arc<str>>,
-    path: String,
-    cover: String,
-    arguments: Arc<str>,
-    same: String,
-    rule: String,
-    reason: Option<String>,
+struct StoredSubject {
+    token: Arc<str>,
     since_ms: u64,
-    #[serde(default)]
-    is_raw: bool,
-    #[serde(default)]
-    is_offer: bool,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum StoredAnswer {
-    Approved,
-    Denied(Option<String>),
+    #[serde(flatten)]
+    subject: ApprovalSubject,
 }
 
 /// The stored form of an approval.
 pub(super) fn stored_approval(view: &ApprovalSnapshot) -> HeldApproval {
     let since = view.since.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let subject = &view.subject;
     let stored = StoredSubject {
-        token: view.token.clone(),
-        path: subject.path.clone(),
-        cover: subject.cover.hex(),
-        arguments: Arc::clone(&subject.arguments),
-        same: blake3::Hash::from(subject.same).to_hex().to_string(),
-        rule: subject.rule.clone(),
-        reason: subject.reason.clone(),
-        since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-        is_raw: subject.is_raw,
-        is_offer: subject.is_offer,
+        token: Arc::clone(&view.token),
+        since_ms: millis(since),
+        subject: view.subject.as_ref().clone(),
     };
     let answer = match &view.state {
         AnswerStatus::Waiting | AnswerStatus::Pending => None,
-        AnswerStatus::Answered(ApprovalVerdict::Approved) => Some(StoredAnswer::Approved),
-        AnswerStatus::Answered(ApprovalVerdict::Denied { reason }) => {
-            Some(StoredAnswer::Denied(reason.clone()))
-        }
+        AnswerStatus::Answered(verdict) => Some(json_of(verdict)),
     };
     HeldApproval {
         number: view.number,
         subject: json_of(&stored),
-        answer: answer.as_ref().map(json_of),
+        answer,
     }
 }
 
@@ -97,23 +68,11 @@ fn restore_approval(
     let stored: StoredSubject = serde_json::from_str(&approval.subject).ok()?;
     let state = match &approval.answer {
         None => AnswerStatus::Pending,
-        Some(answer) => AnswerStatus::Answered(match serde_json::from_str(answer).ok()? {
-            StoredAnswer::Approved => ApprovalVerdict::Approved,
-            StoredAnswer::Denied(reason) => ApprovalVerdict::Denied { reason },
-        }),
+        Some(answer) => AnswerStatus::Answered(serde_json::from_str(answer).ok()?),
     };
-    let same: DigestKey = blake3::Hash::from_hex(&stored.same).ok()?.into();
     let subject = ApprovalSubject {
-        cover: ApprovalCover::of_hex(&stored.cover)?,
-        path: stored.path,
-        arguments: stored.arguments,
-        same,
-        rule: stored.rule,
-        reason: stored.reason,
         origin: Arc::clone(origin),
-        is_raw: stored.is_raw,
-        is_offer: stored.is_offer,
-        is_server_request: false,
+        ..stored.subject
     };
     Some(ApprovalSnapshot {
         number: approval.number,

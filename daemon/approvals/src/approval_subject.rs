@@ -6,9 +6,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use mux_caller::{ApprovalRequest, CallCause, Caller, ClientOrigin, RunAccess};
+pub use mux_messages::Decision as UserDecision;
+use mux_messages::millis;
 use mux_text::{
     canonical_json,
     digest::{Digest, DigestKey},
@@ -21,7 +24,7 @@ const MAX_SHOWN_ARGUMENT_BYTES: usize = 1_000;
 const MAX_SHOWN_PATH_BYTES: usize = 200;
 
 /// A call that must be approved. Exactly the approved call is sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ApprovalSubject {
     /// `server.tool`
     pub path: String,
@@ -33,6 +36,8 @@ pub struct ApprovalSubject {
     /// The rule that requires approval.
     pub rule: String,
     pub reason: Option<String>,
+    /// Stored with the run.
+    #[serde(skip)]
     pub origin: Arc<ClientOrigin>,
     /// Set if the caller wants the raw result.
     pub is_raw: bool,
@@ -40,12 +45,13 @@ pub struct ApprovalSubject {
     pub is_offer: bool,
     /// Set for a request from the server to the client instead of a call. No program can repeat such a request, so it
     /// ends if it is not answered.
+    #[serde(skip)]
     pub is_server_request: bool,
 }
 
 /// The cover of an answer: one tool with its definition, of a server with its entry, under the rule that requires
 /// approval. A call is covered if all of these are the same.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct ApprovalCover(DigestKey);
 
 impl ApprovalCover {
@@ -58,10 +64,6 @@ impl ApprovalCover {
 
     pub fn hex(self) -> String {
         blake3::Hash::from(self.0).to_hex().to_string()
-    }
-
-    pub(super) fn of_hex(text: &str) -> Option<Self> {
-        Some(Self(blake3::Hash::from_hex(text).ok()?.into()))
     }
 }
 
@@ -118,8 +120,7 @@ impl ApprovalSubject {
             rule: self.rule.clone(),
             reason: self.reason.clone(),
             cover: self.cover.hex(),
-            from_server: self.is_server_request,
-            wait,
+            wait_ms: millis(wait),
         }
     }
 }
@@ -204,12 +205,13 @@ impl GrantSession {
 }
 
 /// A user's answer to one approval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct UserAnswer {
     pub decision: UserDecision,
     /// The reason that the program gets if the call is denied.
     pub reason: Option<String>,
     /// IDs of other approvals that were shown to the user with it. No others are answered.
+    #[serde(default)]
     pub shown: Vec<String>,
 }
 
@@ -223,18 +225,9 @@ impl From<UserDecision> for UserAnswer {
     }
 }
 
-/// A user's choice.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString)]
-#[strum(serialize_all = "snake_case")]
-pub enum UserDecision {
-    Once,
-    Session,
-    Always,
-    Deny,
-}
-
 /// The result of an answer for the held call.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ApprovalVerdict {
     Approved,
     Denied { reason: Option<String> },
@@ -255,8 +248,8 @@ pub enum AnswerStatus {
 #[derive(Clone, Debug)]
 pub struct ApprovalSnapshot {
     pub number: u64,
-    /// Random. `None` if an earlier version saved the approval.
-    pub token: Option<Arc<str>>,
+    /// Random.
+    pub token: Arc<str>,
     pub subject: Arc<ApprovalSubject>,
     pub owner: ApprovalOwner,
     pub state: AnswerStatus,
@@ -271,10 +264,7 @@ impl ApprovalSnapshot {
 
     /// The ID with its token, for clients that must not be able to guess IDs.
     pub fn token_id(&self) -> String {
-        match &self.token {
-            Some(token) => format!("{}.{token}", self.id()),
-            None => self.id(),
-        }
+        format!("{}.{}", self.id(), self.token)
     }
 
     /// The ID to resume: the ID of its run, or its own for a call outside runs. Neither can be guessed.
@@ -287,7 +277,7 @@ impl ApprovalSnapshot {
     /// True if this ID refers to the approval, for a client with this access.
     pub(super) fn matches_id(&self, id: &ApprovalId<'_>, access: &RunAccess) -> bool {
         let is_named = match id.token {
-            Some(token) => self.token.as_deref() == Some(token),
+            Some(token) => *self.token == *token,
             None => access.is_user(),
         };
         is_named && self.number == id.number && access.allows(&self.subject.origin)

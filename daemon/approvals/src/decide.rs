@@ -64,7 +64,7 @@ impl Approvals {
             .iter()
             .filter_map(|id| Some(ApprovalId::parse(id)?.number))
             .collect();
-        let verdict = decision.to_verdict(approval_form::truncate_reason(reason));
+        let verdict = approval_form::verdict(decision, approval_form::truncate_reason(reason));
         let given = self.book().answer(number, verdict);
         let given = given.map_err(|why| {
             let id = approval_subject::approval_id(number);

@@ -159,8 +159,7 @@ mod tests {
             rule: "rule".into(),
             reason: None,
             cover: String::new(),
-            from_server: false,
-            wait: std::time::Duration::from_secs(1),
+            wait_ms: 1_000,
         };
         desktop.notify(&request(0));
         assert_eq!(showing.recv().unwrap(), "s.t0 waits for your approval");

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::approval_subject::ApprovalSubject;
 use mux_files::atomic_file;
+use mux_messages::millis;
 use mux_text::digest::Digest;
 
 const GRANTS_VERSION: u32 = 1;
@@ -102,7 +103,7 @@ impl Grants {
             agent: subject.origin.agent.clone(),
             rule: subject.rule.clone(),
             cover: subject.cover.hex(),
-            since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            since_ms: millis(since),
         };
         // An earlier version may have saved the same grant under another name.
         next.retain(|_, known| !known.is_for(&grant.cover, grant.agent.as_deref()));

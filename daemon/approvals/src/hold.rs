@@ -27,6 +27,7 @@ use mux_caller::{
     ClientQuestion, Mailbox, PendingQuestion, QuestionKind,
 };
 use mux_journal::{RunJournal, history::HeldOwner};
+use mux_messages::ApprovalOver;
 use mux_settings::ApprovalTerms;
 
 /// The caller of a call that needs approval.
@@ -45,7 +46,7 @@ pub struct ApprovalRequester<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum ApprovalEvent<'a> {
     Asked(&'a ApprovalRequest),
-    Over(&'a ApprovalRequest, ApprovalOutcome),
+    Over(&'a ApprovalOver),
 }
 
 impl Approvals {
@@ -190,14 +191,15 @@ impl Approvals {
             }
         };
         self.notify_changed();
-        tell(ApprovalEvent::Over(&request, ending));
+        let over = ApprovalOver {
+            approval: request.approval,
+            path: request.path,
+            ending,
+        };
+        tell(ApprovalEvent::Over(&over));
         if let Some(mailbox) = &asker.caller.mailbox {
-            mailbox.push_notice(ClientNotice::ApprovalOver {
-                cause: asker.caller.cause.clone(),
-                approval: request.approval.clone(),
-                path: request.path.clone(),
-                ending,
-            });
+            let cause = asker.caller.cause.clone();
+            mailbox.push_notice(ClientNotice::ApprovalOver { cause, over });
         }
         outcome
     }
@@ -222,8 +224,8 @@ impl Approvals {
         request: &ApprovalRequest,
         caller: &Caller,
     ) -> Option<ApprovalVerdict> {
-        let until = Instant::now() + request.wait;
-        let mut asked = ask_client(request, caller);
+        let until = Instant::now() + Duration::from_millis(request.wait_ms);
+        let mut asked = ask_client(request, caller, view.subject.is_server_request);
         loop {
             tokio::select! {
                 biased;
@@ -274,6 +276,7 @@ impl Approvals {
 fn ask_client(
     request: &ApprovalRequest,
     caller: &Caller,
+    from_server: bool,
 ) -> Option<(QuestionKind, PendingQuestion)> {
     let mailbox = caller.mailbox.as_ref()?;
     mailbox.answered_kinds().into_iter().find_map(|kind| {
@@ -288,7 +291,7 @@ fn ask_client(
             tool: None,
             kind,
             key: None,
-            params: approval_form::question_params(kind, request),
+            params: approval_form::question_params(kind, request, from_server),
             check,
         })?;
         Some((kind, asked))

@@ -132,10 +132,10 @@ impl PendingApprovals {
             None => number()?,
         };
         let known = self.entries.get(&number);
-        let token = known.and_then(|entry| entry.view.token.clone());
+        let token = known.map(|entry| Arc::clone(&entry.view.token));
         let view = ApprovalSnapshot {
             number,
-            token: token.or_else(|| Some(random_name().into())),
+            token: token.unwrap_or_else(|| random_name().into()),
             subject: Arc::new(subject),
             owner: owner.unwrap_or(ApprovalOwner::Call(number)),
             state: AnswerStatus::Waiting,

@@ -107,12 +107,12 @@ async fn posed(mailbox: &Mailbox, question: u64) {
     let mut after = 0;
     let kinds = || vec![QuestionKind::Elicitation];
     loop {
-        for (number, notice) in mailbox
+        for notice in mailbox
             .read_after(after, Duration::from_secs(1), kinds())
             .await
         {
-            after = number;
-            if matches!(notice, ClientNotice::Ask { ask, .. } if ask == question) {
+            after = notice.seq;
+            if matches!(notice.notice, ClientNotice::Ask { ask, .. } if ask == question) {
                 return;
             }
         }

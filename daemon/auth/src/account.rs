@@ -19,6 +19,7 @@ use mux_http::{
     address_policy::PartyNetwork,
     token_endpoint::{ClientAuthMethod, ClientCredentials},
 };
+pub use mux_messages::AuthState as LoginStatus;
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::task::spawn_blocking;
@@ -40,14 +41,6 @@ use super::{
 const JUST_ISSUED_SECS: u64 = 60;
 
 type SharedRefresh = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
-
-/// The login status of the user.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LoginStatus {
-    /// The user must sign in.
-    Required,
-    SignedIn,
-}
 
 /// The tokens for one server, shared by all its sessions.
 pub struct Account {

@@ -1,5 +1,6 @@
 //! Changes to the tool, resource and prompt lists.
 
+use mux_messages::NoticeKind;
 use tokio::sync::watch;
 
 /// Which lists have changed.
@@ -36,11 +37,11 @@ impl ListChanges {
         self != Self::default()
     }
 
-    pub(super) fn merged_with(self, other: Self) -> Self {
-        Self {
-            tools: self.tools || other.tools,
-            resources: self.resources || other.resources,
-            prompts: self.prompts || other.prompts,
+    pub(super) fn notice(self) -> NoticeKind {
+        NoticeKind::Changed {
+            tools: self.tools,
+            resources: self.resources,
+            prompts: self.prompts,
         }
     }
 }

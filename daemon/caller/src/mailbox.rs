@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use mux_messages::Notice;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::{
@@ -159,7 +160,7 @@ impl Mailbox {
         after: u64,
         wait: Duration,
         answers: Vec<QuestionKind>,
-    ) -> Vec<(u64, ClientNotice)> {
+    ) -> Vec<Notice> {
         let mut arrived = self.arrived.subscribe();
         let mut pool = self.pool.clone();
         {
@@ -178,7 +179,7 @@ impl Mailbox {
                 let changed = edition.changes_since(state.seen);
                 state.seen = edition;
                 if changed.any() {
-                    self.enqueue(&mut state, ClientNotice::Changed(changed));
+                    self.enqueue(&mut state, changed.notice());
                 }
                 state.line.take_page(after, MAX_NOTICE_PAGE_BYTES)
             };
@@ -215,9 +216,10 @@ impl Mailbox {
         let ask = state.last_ask + 1;
         let notice = ClientNotice::Ask {
             ask,
-            server: question.server,
+            own: question.server.is_none(),
+            server: question.server.unwrap_or_else(|| "mux".into()),
             cause: question.cause,
-            tool: question.tool,
+            tool: question.tool.map(|tool| tool.to_string()),
             kind: question.kind,
             key: question.key,
             params: question.params,
@@ -377,12 +379,17 @@ mod tests {
         let (heard, ()) = tokio::join!(mailbox.read_after(0, SOON, vec![]), async {
             news.notify_changed(ListChanges::TOOLS);
         });
-        assert_eq!(heard, [(1, ClientNotice::Changed(ListChanges::TOOLS))]);
+        let heard: Vec<_> = heard.into_iter().map(|notice| notice.notice).collect();
+        assert_eq!(heard, [ListChanges::TOOLS.notice()]);
         news.notify_changed(ListChanges::TOOLS);
         news.notify_changed(ListChanges::PROMPTS);
         let heard = mailbox.read_after(1, SOON, vec![]).await;
-        let both = ListChanges::TOOLS.merged_with(ListChanges::PROMPTS);
-        assert_eq!(heard, [(2, ClientNotice::Changed(both))]);
+        let both = ListChanges {
+            resources: false,
+            ..ListChanges::ALL
+        };
+        let notice = both.notice();
+        assert_eq!(heard, [Notice { seq: 2, notice }]);
         assert!(mailbox.read_after(2, SOON, vec![]).await.is_empty());
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::ClientNotice;
+use mux_messages::{Notice, NoticeKind};
 
 const MAX_QUEUED_NOTICES: usize = 1_000;
 pub(super) const MAX_QUEUED_NOTICE_BYTES: usize = 4 << 20;
@@ -26,13 +26,20 @@ pub(super) struct NoticeQueue {
 
 #[derive(Debug)]
 struct QueuedNotice {
-    notice: ClientNotice,
+    notice: NoticeKind,
     bytes: usize,
+}
+
+impl QueuedNotice {
+    fn numbered(&self, seq: u64) -> Notice {
+        let notice = self.notice.clone();
+        Notice { seq, notice }
+    }
 }
 
 impl NoticeQueue {
     /// Adds a notice. `is_open` returns whether a question is still open.
-    pub(super) fn push(&mut self, notice: ClientNotice, is_open: impl Fn(u64) -> bool) {
+    pub(super) fn push(&mut self, notice: NoticeKind, is_open: impl Fn(u64) -> bool) {
         if self.merge_into_waiting(&notice) {
             return;
         }
@@ -47,13 +54,14 @@ impl NoticeQueue {
 
     /// Withdraws a question. One that was never sent is just removed.
     pub(super) fn withdraw(&mut self, ask: u64, is_open: impl Fn(u64) -> bool) {
-        let is_it = |kept: &QueuedNotice| matches!(kept.notice, ClientNotice::Ask { ask: a, .. } if a == ask);
+        let is_it =
+            |kept: &QueuedNotice| matches!(kept.notice, NoticeKind::Ask { ask: a, .. } if a == ask);
         match self.waiting.iter().position(is_it) {
             Some(place) => {
                 let gone = self.waiting.remove(place);
                 self.bytes -= gone.map_or(0, |kept| kept.bytes);
             }
-            None => self.push(ClientNotice::Withdrawn { ask }, is_open),
+            None => self.push(NoticeKind::Withdrawn { ask }, is_open),
         }
     }
 
@@ -67,7 +75,7 @@ impl NoticeQueue {
 
     /// Removes the notices up to `after`, which the client has, and returns the next ones: at least one, and about
     /// `most` bytes.
-    pub(super) fn take_page(&mut self, after: u64, most: usize) -> Vec<(u64, ClientNotice)> {
+    pub(super) fn take_page(&mut self, after: u64, most: usize) -> Vec<Notice> {
         while self.delivered.front().is_some_and(|(seq, _)| *seq <= after)
             && let Some((_, kept)) = self.delivered.pop_front()
         {
@@ -84,7 +92,7 @@ impl NoticeQueue {
             if !fits(kept, &page) {
                 return page;
             }
-            page.push((*seq, kept.notice.clone()));
+            page.push(kept.numbered(*seq));
         }
         while let Some(kept) = self.waiting.front()
             && fits(kept, &page)
@@ -92,41 +100,49 @@ impl NoticeQueue {
         {
             // A client that passes a later number than it was sent continues from that number.
             self.last = self.last.max(after) + 1 + std::mem::take(&mut self.skipped);
-            page.push((self.last, kept.notice.clone()));
+            page.push(kept.numbered(self.last));
             self.delivered.push_back((self.last, kept));
         }
         page
     }
 
     /// Merges a notice into an equivalent waiting one, if there is one.
-    fn merge_into_waiting(&mut self, notice: &ClientNotice) -> bool {
+    fn merge_into_waiting(&mut self, notice: &NoticeKind) -> bool {
         let mut waiting = self.waiting.iter_mut().map(|kept| &mut kept.notice);
         match notice {
-            ClientNotice::Changed(now) => waiting.any(|waiting| match waiting {
-                ClientNotice::Changed(before) => {
-                    *before = before.merged_with(*now);
+            NoticeKind::Changed {
+                tools: new_tools,
+                resources: new_resources,
+                prompts: new_prompts,
+            } => waiting.any(|waiting| match waiting {
+                NoticeKind::Changed {
+                    tools,
+                    resources,
+                    prompts,
+                } => {
+                    *tools |= new_tools;
+                    *resources |= new_resources;
+                    *prompts |= new_prompts;
                     true
                 }
                 _ => false,
             }),
-            ClientNotice::ResourceUpdated { .. } => waiting.any(|waiting| waiting == notice),
+            NoticeKind::ResourceUpdated { .. } => waiting.any(|waiting| waiting == notice),
             _ => false,
         }
     }
 
     /// Drops the oldest progress or log notice, or else the oldest other notice except open questions.
     fn drop_oldest(&mut self, is_open: &impl Fn(u64) -> bool) -> bool {
-        let light = |notice: &ClientNotice| {
-            matches!(
-                notice,
-                ClientNotice::Progress { .. } | ClientNotice::Log { .. }
-            )
+        let light = |notice: &NoticeKind| {
+            matches!(notice, NoticeKind::Progress { .. } | NoticeKind::Log { .. })
         };
-        let rest = |notice: &ClientNotice| !matches!(notice, ClientNotice::Ask { ask, .. } if is_open(*ask));
+        let rest =
+            |notice: &NoticeKind| !matches!(notice, NoticeKind::Ask { ask, .. } if is_open(*ask));
         self.drop_first(light) || self.drop_first(rest)
     }
 
-    fn drop_first(&mut self, may_go: impl Fn(&ClientNotice) -> bool) -> bool {
+    fn drop_first(&mut self, may_go: impl Fn(&NoticeKind) -> bool) -> bool {
         let delivered = self
             .delivered
             .iter()
@@ -145,29 +161,27 @@ impl NoticeQueue {
 }
 
 /// The approximate size of a notice, in memory and in a frame.
-pub(super) fn notice_bytes(notice: &ClientNotice) -> usize {
+pub(super) fn notice_bytes(notice: &NoticeKind) -> usize {
     let json = |value: &serde_json::Value| value.to_string().len();
     NOTICE_OVERHEAD_BYTES
         + match notice {
-            ClientNotice::Changed(_) | ClientNotice::Withdrawn { .. } | ClientNotice::Leaving => 0,
-            ClientNotice::ApprovalAsked { asked, .. } => asked.arguments.len() + asked.path.len(),
-            ClientNotice::ApprovalOver { path, .. } => path.len(),
-            ClientNotice::ResourceUpdated { server, uri } => server.len() + uri.len(),
-            ClientNotice::Progress { progress, .. } => {
-                progress.message.as_ref().map_or(0, String::len)
-            }
-            ClientNotice::Log { data, logger, .. } => {
+            NoticeKind::ApprovalAsked { asked, .. } => asked.arguments.len() + asked.path.len(),
+            NoticeKind::ApprovalOver { over, .. } => over.path.len(),
+            NoticeKind::ResourceUpdated { server, uri } => server.len() + uri.len(),
+            NoticeKind::Progress { message, .. } => message.as_ref().map_or(0, String::len),
+            NoticeKind::Log { data, logger, .. } => {
                 json(data) + logger.as_ref().map_or(0, String::len)
             }
-            ClientNotice::Ask {
+            NoticeKind::Ask {
                 params, key, tool, ..
             } => {
                 json(params)
                     + key.as_ref().map_or(0, String::len)
-                    + tool.as_ref().map_or(0, |tool| tool.len())
+                    + tool.as_ref().map_or(0, String::len)
             }
-            ClientNotice::Declined { server, .. } => server.len(),
-            ClientNotice::ElicitationComplete { server, id, .. } => server.len() + id.len(),
+            NoticeKind::Declined { server, .. } => server.len(),
+            NoticeKind::ElicitationComplete { server, id, .. } => server.len() + id.len(),
+            _ => 0,
         }
 }
 
@@ -178,8 +192,8 @@ mod tests {
     use super::*;
     use crate::{CallCause, ListChanges, QuestionKind};
 
-    fn log(text: &str) -> ClientNotice {
-        ClientNotice::Log {
+    fn log(text: &str) -> NoticeKind {
+        NoticeKind::Log {
             server: "s".into(),
             level: "info".into(),
             logger: None,
@@ -188,10 +202,11 @@ mod tests {
         }
     }
 
-    fn ask(ask: u64) -> ClientNotice {
-        ClientNotice::Ask {
+    fn ask(ask: u64) -> NoticeKind {
+        NoticeKind::Ask {
             ask,
-            server: Some("s".into()),
+            server: "s".into(),
+            own: false,
             cause: CallCause::default(),
             tool: None,
             kind: QuestionKind::Elicitation,
@@ -200,8 +215,8 @@ mod tests {
         }
     }
 
-    fn numbers(page: &[(u64, ClientNotice)]) -> Vec<u64> {
-        page.iter().map(|(seq, _)| *seq).collect()
+    fn numbers(page: &[Notice]) -> Vec<u64> {
+        page.iter().map(|notice| notice.seq).collect()
     }
 
     #[test]
@@ -225,21 +240,24 @@ mod tests {
         let mut line = NoticeQueue::default();
         let open = |ask| ask == 7;
         line.push(ask(7), open);
-        line.push(ClientNotice::Changed(ListChanges::TOOLS), open);
+        line.push(ListChanges::TOOLS.notice(), open);
         for n in 0..MAX_QUEUED_NOTICES * 3 {
             line.push(log(&n.to_string()), open);
         }
-        line.push(ClientNotice::Changed(ListChanges::PROMPTS), open);
+        line.push(ListChanges::PROMPTS.notice(), open);
         let last = line.last_number();
         let page = line.take_page(0, usize::MAX);
         assert_eq!(page.len(), MAX_QUEUED_NOTICES);
-        assert_eq!(page.last().map(|(seq, _)| *seq), Some(last));
-        assert_eq!(page[0].1, ask(7));
-        let both = ListChanges::TOOLS.merged_with(ListChanges::PROMPTS);
-        assert_eq!(page[1].1, ClientNotice::Changed(both));
+        assert_eq!(page.last().map(|notice| notice.seq), Some(last));
+        assert_eq!(page[0].notice, ask(7));
+        let both = ListChanges {
+            resources: false,
+            ..ListChanges::ALL
+        };
+        assert_eq!(page[1].notice, both.notice());
         // The gap is the number of dropped notices.
         assert_eq!(
-            page[0].0,
+            page[0].seq,
             (MAX_QUEUED_NOTICES * 3 + 2 - MAX_QUEUED_NOTICES) as u64 + 1
         );
         let long = "x".repeat(MAX_QUEUED_NOTICE_BYTES / 3);
@@ -247,7 +265,7 @@ mod tests {
             line.push(log(&long), open);
         }
         assert!(line.bytes <= MAX_QUEUED_NOTICE_BYTES, "{}", line.bytes);
-        assert_eq!(line.take_page(0, 1)[0].1, ask(7));
+        assert_eq!(line.take_page(0, 1)[0].notice, ask(7));
     }
 
     #[test]
@@ -258,11 +276,10 @@ mod tests {
         line.withdraw(1, open);
         assert!(line.take_page(0, usize::MAX).is_empty());
         line.push(ask(2), open);
-        assert_eq!(line.take_page(0, usize::MAX), [(1, ask(2))]);
+        let notice = ask(2);
+        assert_eq!(line.take_page(0, usize::MAX), [Notice { seq: 1, notice }]);
         line.withdraw(2, open);
-        assert_eq!(
-            line.take_page(1, usize::MAX),
-            [(2, ClientNotice::Withdrawn { ask: 2 })]
-        );
+        let notice = NoticeKind::Withdrawn { ask: 2 };
+        assert_eq!(line.take_page(1, usize::MAX), [Notice { seq: 2, notice }]);
     }
 }

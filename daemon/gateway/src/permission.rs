@@ -161,7 +161,7 @@ impl Gateway {
         self.policies().count_verdict(verdict);
         entry.set_reached(&judged.reaches);
         entry.set_decision(
-            verdict.action.word(),
+            verdict.action.as_str(),
             &rule.map_or_else(|| "default".into(), |rule| rule.text()),
         );
         match verdict.action {
@@ -170,7 +170,7 @@ impl Gateway {
             RuleAction::Ask => {
                 let ask = ApprovalReason::of(&judged, wanted.context);
                 if ask.is_none() {
-                    entry.set_decision(RuleAction::Allow.word(), "default");
+                    entry.set_decision(RuleAction::Allow.as_str(), "default");
                 }
                 Ok(ask)
             }

@@ -4,7 +4,7 @@
 //! pass results and parts to it.
 //!
 //! - `handle_name`: the name of a value, 128 bits of its hash, keyed with a secret of the installation. `value_folder`: the files, one for each value.
-//!   `value_index`: the stored values with their owners (`value_owner`), in order of last use. `value_store` combines
+//!   `inline_value`: the check of a value that is not stored. `value_index`: the stored values with their owners (`value_owner`), in order of last use. `value_store` combines
 //!   folder and index. `value_page` cuts a text into pages of whole characters.
 //!
 //! Invariants:
@@ -15,30 +15,26 @@
 //!   never loses a value to an owner who stores more.
 
 mod handle_name;
+mod inline_value;
 mod value_folder;
 mod value_index;
 mod value_owner;
 mod value_page;
 mod value_store;
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use mux_messages::{Handle, Held, ReadPage};
 use mux_wire::{Fault, FaultKind};
-use serde::{Deserialize, Serialize};
 use tokio::{
     sync::{Semaphore, watch},
     time::{Instant, MissedTickBehavior, interval, timeout},
 };
 use tracing::warn;
 
-pub use self::value_page::ValuePage;
+pub use self::inline_value::inline_value;
 use self::{
     handle_name::HandleName,
     value_owner::ValueOwner,
@@ -55,23 +51,6 @@ const DISK_BACKOFF: Duration = Duration::from_mins(1);
 const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_mins(10);
 /// The maximum size of a value in a message. A frame is 16 MiB, and JSON may grow when it is escaped again.
 const MAX_INLINE_BYTES: usize = 12 << 20;
-/// A value as JSON, or the handle of a stored value.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub enum InlineOrStored {
-    Inline(String),
-    Stored(ValueHandle),
-}
-
-/// The handle of a stored value.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct ValueHandle {
-    pub name: String,
-    /// The length of its JSON.
-    pub bytes: u64,
-    /// The beginning of the JSON.
-    pub preview: String,
-    pub expires: SystemTime,
-}
 
 #[derive(Clone)]
 pub struct StoredValues {
@@ -150,28 +129,26 @@ impl StoredValues {
         &self,
         text: String,
         what: &str,
-    ) -> Result<(InlineOrStored, Option<String>), Fault> {
+    ) -> Result<(Held, Option<String>), Fault> {
         if text.len() <= self.max_inline_bytes() {
-            return Ok((InlineOrStored::Inline(text), None));
+            return Ok((inline_value(text, what)?, None));
         }
         let text = Arc::new(text);
         let error = match self.try_keep(Arc::clone(&text)).await {
-            Ok(handle) => return Ok((InlineOrStored::Stored(handle), None)),
+            Ok(handle) => return Ok((Held::Stored(handle), None)),
             Err(error) => error,
         };
         let bytes = text.len();
         if bytes <= MAX_INLINE_BYTES {
             let warning = format!("{what} is {bytes} bytes and could not be kept: {error}");
-            return Ok((
-                InlineOrStored::Inline(Arc::unwrap_or_clone(text)),
-                Some(warning),
-            ));
+            let value = inline_value(Arc::unwrap_or_clone(text), what)?;
+            return Ok((value, Some(warning)));
         }
         Err(not_kept_fault(what, bytes, &error))
     }
 
     /// Stores a value, however short it is.
-    pub async fn keep(&self, text: String, what: &str) -> Result<ValueHandle, Fault> {
+    pub async fn keep(&self, text: String, what: &str) -> Result<Handle, Fault> {
         let bytes = text.len();
         let kept = self.try_keep(Arc::new(text)).await;
         kept.map_err(|error| not_kept_fault(what, bytes, &error))
@@ -184,7 +161,7 @@ impl StoredValues {
         handle: &str,
         offset: u64,
         length: Option<u64>,
-    ) -> Result<ValuePage, Fault> {
+    ) -> Result<ReadPage, Fault> {
         let name = HandleName::parse(handle)?;
         let read = self.run_on_disk_thread(move |store| store.read(&name, offset, length));
         read.await
@@ -199,7 +176,7 @@ impl StoredValues {
             .unwrap_or_else(|error| Err(unreadable_fault(&error)))
     }
 
-    async fn try_keep(&self, text: Arc<String>) -> Result<ValueHandle, KeepError> {
+    async fn try_keep(&self, text: Arc<String>) -> Result<Handle, KeepError> {
         if self
             .refusal()
             .rest

@@ -2,7 +2,7 @@
 
 #[cfg(unix)]
 use std::os::unix::fs::symlink;
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::SystemTime};
 
 use super::*;
 
@@ -25,18 +25,18 @@ fn long(letter: char, bytes: usize) -> String {
     format!("\"{}\"", letter.to_string().repeat(bytes - 2))
 }
 
-async fn stored(handles: &StoredValues, text: &str) -> ValueHandle {
+async fn stored(handles: &StoredValues, text: &str) -> Handle {
     match handles.inline_or_keep(text.into(), "it").await.unwrap() {
-        (InlineOrStored::Stored(handle), None) => handle,
+        (Held::Stored(handle), None) => handle,
         other => panic!("{other:?}"),
     }
 }
 
-async fn all(handles: &StoredValues, handle: &ValueHandle) -> Result<String, Fault> {
-    handles.read_whole(&handle.name, usize::MAX).await
+async fn all(handles: &StoredValues, handle: &Handle) -> Result<String, Fault> {
+    handles.read_whole(&handle.handle, usize::MAX).await
 }
 
-async fn kind(handles: &StoredValues, handle: &ValueHandle) -> FaultKind {
+async fn kind(handles: &StoredValues, handle: &Handle) -> FaultKind {
     all(handles, handle).await.unwrap_err().kind
 }
 
@@ -55,20 +55,20 @@ async fn long_value_is_stored_under_one_name_and_short_value_is_inline() {
     let handles = open(home.path());
     let short = long('a', 100);
     let held = handles.inline_or_keep(short.clone(), "it").await.unwrap();
-    assert_eq!(held, (InlineOrStored::Inline(short), None));
+    assert_eq!(held, (inline_value(short, "it").unwrap(), None));
     let text = long('ä', 1000);
     let handle = stored(&handles, &text).await;
     assert_eq!(handle.bytes, text.len() as u64);
     assert!(text.starts_with(&handle.preview) && handle.preview.chars().count() == 500);
-    assert_eq!(stored(&handles, &text).await.name, handle.name);
-    assert_eq!(names(home.path()), [handle.name.as_str()]);
+    assert_eq!(stored(&handles, &text).await.handle, handle.handle);
+    assert_eq!(names(home.path()), [handle.handle.as_str()]);
     assert_eq!(all(&handles, &handle).await.unwrap(), text);
-    let page = handles.read_page(&handle.name, 2, Some(4)).await.unwrap();
+    let page = handles.read_page(&handle.handle, 2, Some(4)).await.unwrap();
     assert_eq!(
         (page.text.as_str(), page.offset, page.next),
         ("ää", 1, Some(5))
     );
-    let fault = handles.read_whole(&handle.name, 10).await.unwrap_err();
+    let fault = handles.read_whole(&handle.handle, 10).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Limit);
     assert!(fault.hint.unwrap().contains("mux.read(\"h_"));
     let fault = handles.read_page("h_..", 0, None).await.unwrap_err();
@@ -82,14 +82,14 @@ async fn name_tells_nobody_without_the_key_that_a_value_is_stored() {
     let text = long('a', 1000);
     let handle = stored(&open(home.path()), &text).await;
     let guessed = HandleName::of(&text);
-    assert_ne!(guessed.as_str(), handle.name);
+    assert_ne!(guessed.as_str(), handle.handle);
     let fault = open(home.path()).read_page(guessed.as_str(), 0, None).await;
     assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
     let elsewhere = stored(&open(other.path()), &text).await;
-    assert_ne!(elsewhere.name, handle.name);
+    assert_ne!(elsewhere.handle, handle.handle);
     // The key is read again by the next daemon.
     let next = open(home.path());
-    assert_eq!(stored(&next, &text).await.name, handle.name);
+    assert_eq!(stored(&next, &text).await.handle, handle.handle);
     assert_eq!(all(&next, &handle).await.unwrap(), text);
 }
 
@@ -115,7 +115,7 @@ async fn files_and_folder_are_private() {
     let folder = home.path().join("results");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    assert_eq!(mode(&folder.join(handle.name)), 0o600);
+    assert_eq!(mode(&folder.join(handle.handle)), 0o600);
     assert_eq!(mode(&home.path().join("key")), 0o600);
 }
 
@@ -128,7 +128,7 @@ async fn restart_keeps_intact_values_and_removes_other_files() {
     let bad = long('b', 1000);
     let good = stored(&first, &good).await;
     let bad = stored(&first, &bad).await;
-    fs::write(folder.join(&bad.name), long('c', 1000)).unwrap();
+    fs::write(folder.join(&bad.handle), long('c', 1000)).unwrap();
     let unfinished = fs::File::create(folder.join("unfinished-7")).unwrap();
     // A recent one may be written by a predecessor.
     unfinished
@@ -149,7 +149,7 @@ async fn restart_keeps_intact_values_and_removes_other_files() {
     assert!(fault.message.contains("damaged"), "{}", fault.message);
     let fault = second.read_page(link.as_str(), 0, None).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::NotFound);
-    assert_eq!(names(home.path()), [good.name.as_str()]);
+    assert_eq!(names(home.path()), [good.handle.as_str()]);
     assert!(secret.exists());
     // Storing the value again restores it.
     let bad = stored(&second, &long('b', 1000)).await;
@@ -162,7 +162,7 @@ async fn link_in_place_of_a_value_is_not_followed() {
     let home = tempfile::tempdir().unwrap();
     let handles = open(home.path());
     let handle = stored(&handles, &long('a', 1000)).await;
-    let file = home.path().join("results").join(&handle.name);
+    let file = home.path().join("results").join(&handle.handle);
     let secret = home.path().join("s");
     fs::write(&secret, long('a', 1000)).unwrap();
     fs::remove_file(&file).unwrap();
@@ -195,7 +195,7 @@ async fn quota_is_enforced_by_evicting_least_recently_used_values() {
         .inline_or_keep(long('d', 3000), "the result")
         .await
         .unwrap();
-    assert!(matches!(held, InlineOrStored::Inline(_)));
+    assert!(matches!(held, Held::Value(_)));
     assert!(warning.unwrap().contains("2500 bytes"));
     assert_eq!(names(home.path()).len(), 2);
     let huge = handles
@@ -220,13 +220,13 @@ async fn value_expires_by_the_mtime_of_its_file() {
     let first = open(home.path());
     let old = stored(&first, &long('a', 1000)).await;
     let new = stored(&first, &long('b', 1000)).await;
-    let file = home.path().join("results").join(&old.name);
+    let file = home.path().join("results").join(&old.handle);
     let file = fs::File::options().write(true).open(file).unwrap();
     file.set_modified(SystemTime::now() - 2 * HOUR).unwrap();
     let second = open(home.path());
     assert_eq!(kind(&second, &old).await, FaultKind::NotFound);
     assert!(all(&second, &new).await.is_ok());
-    assert_eq!(names(home.path()), [new.name.as_str()]);
+    assert_eq!(names(home.path()), [new.handle.as_str()]);
     second.set_limits(StoredValueLimits {
         keep_for: Duration::ZERO,
         ..terms(1 << 20, 100)
@@ -246,7 +246,7 @@ async fn value_that_cannot_be_stored_is_returned_inline() {
         .inline_or_keep(text.clone(), "the result")
         .await
         .unwrap();
-    assert_eq!(held, InlineOrStored::Inline(text.clone()));
+    assert_eq!(held, inline_value(text.clone(), "it").unwrap());
     let warning = warning.unwrap();
     assert!(warning.contains("the result is 1000 bytes"), "{warning}");
     let fault = handles.keep(text.clone(), "it").await.unwrap_err();
@@ -270,7 +270,7 @@ async fn folder_that_is_a_link_is_not_used() {
     symlink(&elsewhere, home.path().join("results")).unwrap();
     let handles = open(home.path());
     let (held, warning) = handles.inline_or_keep(long('a', 1000), "it").await.unwrap();
-    assert!(matches!(held, InlineOrStored::Inline(_)));
+    assert!(matches!(held, Held::Value(_)));
     assert!(warning.unwrap().contains("not a directory"));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
 }

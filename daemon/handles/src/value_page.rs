@@ -5,22 +5,14 @@
 
 use std::{io, ops::Range};
 
+use mux_messages::ReadPage;
+
 /// The size of a page if the caller gives none.
 pub(super) const DEFAULT_PAGE_BYTES: u64 = 256 << 10;
 /// The maximum size of a page. Escaped as JSON it may take twice as much in a frame.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
 /// The maximum number of bytes of a character after its first.
 const MAX_CONTINUATION_BYTES: u64 = 3;
-
-/// A part of a value, in bytes of its JSON.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValuePage {
-    pub text: String,
-    pub offset: u64,
-    /// The offset of the next page, unless this is the last.
-    pub next: Option<u64>,
-    pub total: u64,
-}
 
 /// A requested range, clamped to the bounds of the text.
 pub(super) struct PageRange {
@@ -48,7 +40,7 @@ impl PageRange {
     }
 
     /// Cuts the page from the bytes of [`PageRange::range`].
-    pub(super) fn cut_page(&self, bytes: &[u8]) -> io::Result<ValuePage> {
+    pub(super) fn cut_page(&self, bytes: &[u8]) -> io::Result<ReadPage> {
         let range = self.range();
         let is_start = |at: u64| {
             let byte = at
@@ -69,7 +61,7 @@ impl PageRange {
         let text = bytes
             .get(to_index(start - range.start)..to_index(end - range.start))
             .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-        Ok(ValuePage {
+        Ok(ReadPage {
             text: String::from_utf8(text.to_vec()).map_err(io::Error::other)?,
             offset: start,
             next: (end < self.total).then_some(end),
@@ -87,7 +79,7 @@ fn to_index(at: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn page(text: &str, offset: u64, length: Option<u64>) -> ValuePage {
+    fn page(text: &str, offset: u64, length: Option<u64>) -> ReadPage {
         let wanted = PageRange::new(offset, length, text.len() as u64);
         let range = wanted.range();
         wanted

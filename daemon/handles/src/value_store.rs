@@ -12,16 +12,17 @@ use std::{
 use mux_files::secret_key;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
+use mux_messages::{Handle, ReadPage, millis};
 use mux_wire::{Fault, FaultKind};
 use tracing::{debug, warn};
 
 use super::{
-    StoredValueLimits, ValueHandle,
+    StoredValueLimits,
     handle_name::{HandleName, NameKey},
     value_folder::ValueFolder,
     value_index::ValueIndex,
     value_owner::ValueOwner,
-    value_page::{self, ValuePage},
+    value_page,
 };
 
 /// The time limit of a disk operation on one value.
@@ -123,7 +124,7 @@ impl ValueStore {
         Ok(self.key.get_or_init(|| NameKey(read)))
     }
 
-    pub(super) fn keep(&self, text: &str, owner: &ValueOwner) -> Result<ValueHandle, KeepError> {
+    pub(super) fn keep(&self, text: &str, owner: &ValueOwner) -> Result<Handle, KeepError> {
         let terms = self.limits();
         let bytes = text.len() as u64;
         if bytes > terms.quota {
@@ -143,11 +144,11 @@ impl ValueStore {
             }
         }
         shelf.insert(name.clone(), owner, bytes, now, true);
-        Ok(ValueHandle {
-            name: name.to_string(),
+        Ok(Handle {
+            handle: name.to_string(),
             bytes,
             preview: text.chars().take(PREVIEW_CHARS).collect(),
-            expires: now + terms.keep_for,
+            expires_ms: millis(terms.keep_for),
         })
     }
 
@@ -156,7 +157,7 @@ impl ValueStore {
         name: &HandleName,
         offset: u64,
         length: Option<u64>,
-    ) -> Result<ValuePage, Fault> {
+    ) -> Result<ReadPage, Fault> {
         let total = self.find_verified(name)?;
         let wanted = value_page::PageRange::new(offset, length, total);
         let bytes = self.folder.read(name, total, wanted.range());

@@ -4,7 +4,7 @@
 //! continues (`held_runs`). Reads use another connection.
 //!
 //! Invariant: nothing here fails a run, and nothing but [`History::save_held`] and its siblings waits for the disk. A
-//! database that is damaged or of a newer version is set aside and begun anew. Lost changes are counted, and
+//! database that is damaged or of another version is set aside and begun anew. Lost changes are counted, and
 //! [`History::problem`] reports them.
 
 mod held_runs;
@@ -34,7 +34,7 @@ use tokio::task::spawn_blocking;
 
 pub use self::{
     held_runs::{HeldApproval, HeldOwner, HeldRun, SavedRun},
-    reader::{PastCall, RunFilter, RunRecord},
+    reader::{PastCall, RunFilter, RunRecord, end_if_lost},
 };
 use self::{schema::OpenError, writer::Store};
 use crate::run_journal::RunJournal;

@@ -25,13 +25,10 @@ mod program;
 mod registry;
 mod run_journal;
 
-pub use mux_program::ProgramLanguage;
-
 pub use self::{
     call_log::{BegunCall, CallState, LoggedCall, PastMode, count_ended_calls},
-    event::{RunEvent, SequencedEvent, StepEvent, StepProgress},
     history::{History, HistoryLimits},
     program::Program,
-    registry::{RunRegistry, RunTotals},
-    run_journal::{CallCounts, JournalOptions, RunJournal, RunSnapshot, RunStatus},
+    registry::RunRegistry,
+    run_journal::{JournalOptions, RunJournal},
 };

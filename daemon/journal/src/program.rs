@@ -6,14 +6,14 @@
 use std::{sync::Arc, time::Duration};
 
 use mux_caller::ClientOrigin;
-use mux_program::ProgramLanguage;
+use mux_messages::Language;
 use serde::{Deserialize, Serialize};
 
 /// A program with everything that is needed to run it again.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Program {
     pub source: Arc<str>,
-    pub language: ProgramLanguage,
+    pub language: Language,
     /// The client's name for the program.
     pub name: Option<Arc<str>>,
     /// The first line that run lists show.

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use mux_messages::RunCounts;
 use mux_wire::{Fault, FaultKind};
 use tokio::time::Instant;
 
@@ -22,21 +23,13 @@ const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
 /// How long a run is kept after its end.
 const RUN_RETENTION: Duration = Duration::from_hours(1);
 
-/// Counts of runs since the daemon started.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RunTotals {
-    pub running: usize,
-    pub succeeded: u64,
-    pub failed: u64,
-}
-
 #[derive(Default)]
 pub struct RunRegistry {
     runs: BTreeMap<String, Arc<RunJournal>>,
     /// Ended runs in the order of their ends.
     ended: VecDeque<EndedRun>,
     ended_bytes: usize,
-    counts: RunTotals,
+    counts: RunCounts,
     /// Set once no further run may begin.
     pub is_draining: bool,
 }
@@ -57,7 +50,7 @@ impl RunRegistry {
     }
 
     /// Counts of runs so far.
-    pub fn counts(&self) -> RunTotals {
+    pub fn counts(&self) -> RunCounts {
         self.counts
     }
 
@@ -158,9 +151,9 @@ fn find_run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{JournalOptions, Program, RunEvent};
+    use crate::{JournalOptions, Program};
     use mux_caller::ClientOrigin;
-    use mux_handles::InlineOrStored;
+    use mux_messages::{EventKind, JsonText, Outcome};
 
     const ALL: RunAccess = RunAccess::Everyone;
 
@@ -184,7 +177,9 @@ mod tests {
         let run = run_of(id, origin);
         registry.insert(&run);
         registry.count_ended(true);
-        run.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
+        run.push(EventKind::Ended {
+            outcome: Outcome::Result(JsonText::default()),
+        });
         registry.keep_ended(&run);
         run
     }

@@ -2,9 +2,9 @@
 //!
 //! Clients that follow the run, a resumed or replayed run, a recording, and the history all read this.
 //!
-//! Invariant: sequence numbers start at 1 without gaps, [`RunEvent::Ended`] is the last event, and nothing changes after
+//! Invariant: sequence numbers start at 1 without gaps, [`EventKind::Ended`] is the last event, and nothing changes after
 //! it. The state only moves forward (waiting, running, ended), together with the event that changes it. Progress events
-//! and details of faults are dropped beyond [`MAX_EVENT_BYTES`]. The program's output has its own limits.
+//! and details of errors are dropped beyond [`MAX_EVENT_BYTES`]. The program's output has its own limits.
 
 use std::{
     fmt,
@@ -12,13 +12,13 @@ use std::{
         Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use mux_caller::ClientOrigin;
-use mux_wire::{CallTarget, ConsoleLevel, Fault};
+use mux_messages::{Error, Event, EventKind, Level, Outcome, RunInfo, RunState, millis};
+use mux_wire::{CallTarget, Fault};
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -27,16 +27,16 @@ use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use crate::{
     call_log::{BegunCall, CallChanges, CallLog, LoggedCall, PastMode},
-    event::{RunEvent, SequencedEvent, without_details},
+    event::{event_at, event_bytes, is_last},
     history::HistoryFeed,
     program::Program,
 };
 
 /// How long events are collected after the first event of a page.
 const EVENT_COLLECTION_TIME: Duration = Duration::from_millis(5);
-/// Beyond this size the journal drops progress events and truncates the faults of calls.
+/// Beyond this size the journal drops progress events and truncates the errors of calls.
 const MAX_EVENT_BYTES: usize = 16 << 20;
-const MAX_TRUNCATED_FAULT_BYTES: usize = 256;
+const MAX_TRUNCATED_ERROR_BYTES: usize = 256;
 
 /// One run, active or ended.
 pub struct RunJournal {
@@ -47,7 +47,6 @@ pub struct RunJournal {
     /// The owner, in the history's held rows, that this run resumes.
     pub resumes: Option<String>,
     detached: bool,
-    accepted: SystemTime,
     began: Instant,
     state: Mutex<JournalState>,
     /// The sequence number of the last event, or 0 if there is none.
@@ -67,64 +66,17 @@ pub struct RunJournal {
 }
 
 /// The state that `RunJournal::state` guards.
-#[derive(Default)]
 struct JournalState {
-    events: Vec<SequencedEvent>,
+    events: Vec<Event>,
     /// The size of all events.
     bytes: usize,
     /// The number of events that the history contains.
     in_history: usize,
     dropped_events: u64,
-    progress: RunProgress,
-    calls: CallLog,
-}
-
-#[derive(Clone, Default)]
-struct RunProgress {
-    state: RunStatus,
-    calls: CallCounts,
-    /// Calls that wait for an approval.
-    approvals: u32,
-    error: Option<Fault>,
+    /// The run as lists show it, except its age and its number of events.
+    info: RunInfo,
     ended: Option<Instant>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub enum RunStatus {
-    /// Queued for a worker.
-    #[default]
-    Waiting,
-    Running,
-    Succeeded,
-    Failed,
-}
-
-/// Counts of tool calls so far.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct CallCounts {
-    pub started: u32,
-    /// Calls that have ended, successfully or not.
-    pub ended: u32,
-    pub failed: u32,
-}
-
-/// The state of a run at one moment.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct RunSnapshot {
-    pub id: String,
-    pub origin: Arc<ClientOrigin>,
-    pub detached: bool,
-    pub title: String,
-    pub accepted: SystemTime,
-    pub state: RunStatus,
-    pub calls: CallCounts,
-    /// The number of calls that wait for an approval.
-    pub approvals: u32,
-    /// Time from the acceptance of the run to its end, or to now.
-    pub took: Duration,
-    pub error: Option<Fault>,
-    /// The sequence number of the last event.
-    pub events: u64,
+    calls: CallLog,
 }
 
 /// The options of a new journal.
@@ -143,8 +95,8 @@ pub struct JournalOptions {
 
 /// The part of a run that the history does not contain yet.
 pub(crate) struct UnwrittenPart {
-    pub(crate) snapshot: RunSnapshot,
-    pub(crate) events: Vec<SequencedEvent>,
+    pub(crate) info: RunInfo,
+    pub(crate) events: Vec<Event>,
     pub(crate) calls: CallChanges,
     pub(crate) is_first: bool,
     pub(crate) is_last: bool,
@@ -152,19 +104,42 @@ pub(crate) struct UnwrittenPart {
 
 impl RunJournal {
     pub fn new(id: String, program: Program, options: JournalOptions) -> Arc<Self> {
-        let log = CallLog::new(options.max_call_bytes, options.past, options.past_mode);
+        let accepted = SystemTime::now().duration_since(UNIX_EPOCH);
+        let detached = options.unread_end.is_none();
+        let info = RunInfo {
+            run: id.clone(),
+            state: RunState::Waiting,
+            client: program.origin.client.clone(),
+            agent: program.origin.agent.clone(),
+            workspace: program.origin.workspace.clone(),
+            detached,
+            title: program.title.clone(),
+            accepted_ms: millis(accepted.unwrap_or_default()),
+            ms: 0,
+            calls: 0,
+            calls_ended: 0,
+            calls_failed: 0,
+            approvals: 0,
+            error: None,
+            events: 0,
+        };
+        let state = JournalState {
+            events: Vec::new(),
+            bytes: 0,
+            in_history: 0,
+            dropped_events: 0,
+            info,
+            ended: None,
+            calls: CallLog::new(options.max_call_bytes, options.past, options.past_mode),
+        };
         Arc::new_cyclic(|this| Self {
             id,
             program: Arc::new(program),
             cancellation: CancellationToken::new(),
             resumes: options.resumes,
-            detached: options.unread_end.is_none(),
-            accepted: SystemTime::now(),
+            detached,
             began: Instant::now(),
-            state: Mutex::new(JournalState {
-                calls: log,
-                ..JournalState::default()
-            }),
+            state: Mutex::new(state),
             last: watch::Sender::new(0),
             ended: CancellationToken::new(),
             unread_end: Mutex::new(options.unread_end),
@@ -213,7 +188,7 @@ impl RunJournal {
     }
 
     pub fn has_ended(&self) -> bool {
-        self.state().progress.ended.is_some()
+        self.state().ended.is_some()
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -225,43 +200,35 @@ impl RunJournal {
         *self.last.borrow()
     }
 
-    pub fn snapshot(&self) -> RunSnapshot {
-        self.snapshot_of(&self.state())
+    /// The run as lists show it now.
+    pub fn info(&self) -> RunInfo {
+        self.info_of(&self.state())
     }
 
-    fn snapshot_of(&self, state: &JournalState) -> RunSnapshot {
-        let progress = state.progress.clone();
-        let until = progress.ended.unwrap_or_else(Instant::now);
-        RunSnapshot {
-            id: self.id.clone(),
-            origin: Arc::clone(self.origin()),
-            detached: self.detached,
-            title: self.program.title.clone(),
-            accepted: self.accepted,
-            state: progress.state,
-            calls: progress.calls,
-            approvals: progress.approvals,
-            took: until.saturating_duration_since(self.began),
-            error: progress.error,
+    fn info_of(&self, state: &JournalState) -> RunInfo {
+        let until = state.ended.unwrap_or_else(Instant::now);
+        RunInfo {
+            ms: millis(until.saturating_duration_since(self.began)),
             events: state.events.len() as u64,
+            ..state.info.clone()
         }
     }
 
-    /// Appends an event. Does nothing after [`RunEvent::Ended`].
-    pub fn push(&self, what: RunEvent) {
-        let is_end = what.is_last();
+    /// Appends an event. Does nothing after [`EventKind::Ended`].
+    pub fn push(&self, event: EventKind) {
+        let is_end = is_last(&event);
         let last = {
             let mut state = self.state();
-            if state.progress.ended.is_some() {
+            if state.ended.is_some() {
                 return;
             }
-            state.progress.follow(&what);
-            let is_full = state.bytes + what.bytes() > MAX_EVENT_BYTES;
+            state.follow(&event);
+            let is_full = state.bytes + event_bytes(&event) > MAX_EVENT_BYTES;
             let mut note = None;
-            let mut kept = Some(what);
+            let mut kept = Some(event);
             if let Some(event) = &mut kept {
                 match event {
-                    RunEvent::CallProgress { .. } if is_full => {
+                    EventKind::CallProgress { .. } if is_full => {
                         state.dropped_events += 1;
                         if state.dropped_events > 1 {
                             return;
@@ -269,28 +236,27 @@ impl RunJournal {
                         note = Some("further events are only counted".to_owned());
                         kept = None;
                     }
-                    RunEvent::CallEnded {
-                        outcome: Err(fault),
-                        ..
-                    } if is_full => truncate_fault(fault),
-                    RunEvent::Ended(_) if state.dropped_events > 0 => {
+                    EventKind::CallEnded {
+                        error: Some(error), ..
+                    } if is_full => truncate_error(error),
+                    EventKind::Ended { .. } if state.dropped_events > 0 => {
                         note = Some(format!("{} events were dropped", state.dropped_events));
                     }
                     _ => {}
                 }
             }
-            let note = note.map(|note| RunEvent::Console {
-                level: ConsoleLevel::Warn,
+            let note = note.map(|note| EventKind::Console {
+                level: Level::Warn,
                 text: format!(
                     "[mux] progress events of calls exceed {} MiB: {note}",
                     MAX_EVENT_BYTES >> 20
                 ),
             });
-            for what in note.into_iter().chain(kept) {
-                state.bytes += what.bytes();
+            for event in note.into_iter().chain(kept) {
+                state.bytes += event_bytes(&event);
                 let seq = state.events.len() as u64 + 1;
-                let at = self.began.elapsed();
-                state.events.push(SequencedEvent { seq, at, what });
+                let at_ms = millis(self.began.elapsed());
+                state.events.push(Event { seq, at_ms, event });
             }
             state.events.len() as u64
         };
@@ -304,12 +270,7 @@ impl RunJournal {
     /// The events after `after`. Waits up to `wait` for the first event, and then for [`EVENT_COLLECTION_TIME`] or the
     /// end of the run, because a short run should take one request, not a request for each event. Empty if no event
     /// arrives. Returns as many events as fit into `max_bytes`, but at least one.
-    pub async fn read_after(
-        &self,
-        after: u64,
-        wait: Duration,
-        max_bytes: usize,
-    ) -> Vec<SequencedEvent> {
+    pub async fn read_after(&self, after: u64, wait: Duration, max_bytes: usize) -> Vec<Event> {
         let mut last = self.last.subscribe();
         let arrived = last.wait_for(|seq| *seq > after);
         // A timeout is not an error: there is just nothing new.
@@ -319,7 +280,8 @@ impl RunJournal {
             drop(timeout(collecting, self.ended.cancelled()).await);
         }
         let state = self.state();
-        page_of(&state.events, after, max_bytes)
+        let now_ms = millis(self.began.elapsed());
+        page_of(&state.events, after, max_bytes, now_ms)
     }
 
     /// True if the events after `after` fill a page of `max_bytes`.
@@ -328,7 +290,7 @@ impl RunJournal {
         let after = usize::try_from(after).unwrap_or(usize::MAX);
         let mut bytes = 0;
         state.events.iter().skip(after).any(|event| {
-            bytes += event.what.bytes();
+            bytes += event_bytes(&event.event);
             bytes >= max_bytes
         })
     }
@@ -416,9 +378,9 @@ impl RunJournal {
         UnwrittenPart {
             events: state.events[from..].to_vec(),
             calls: state.calls.take_history_changes(),
-            snapshot: self.snapshot_of(&state),
+            info: self.info_of(&state),
             is_first: from == 0,
-            is_last: state.progress.ended.is_some(),
+            is_last: state.ended.is_some(),
         }
     }
 
@@ -447,28 +409,31 @@ impl fmt::Debug for RunJournal {
     }
 }
 
-impl RunProgress {
-    /// Applies an event.
-    fn follow(&mut self, event: &RunEvent) {
+impl JournalState {
+    /// Applies an event to what lists show.
+    fn follow(&mut self, event: &EventKind) {
+        let info = &mut self.info;
         match event {
-            RunEvent::Started => self.state = RunStatus::Running,
-            RunEvent::CallStarted { .. } => self.calls.started += 1,
-            RunEvent::CallEnded { outcome, .. } => {
-                self.calls.ended += 1;
-                self.calls.failed += u32::from(outcome.is_err());
+            EventKind::Started {} => info.state = RunState::Running,
+            EventKind::CallStarted { .. } => info.calls += 1,
+            EventKind::CallEnded { error, .. } => {
+                info.calls_ended += 1;
+                info.calls_failed += u32::from(error.is_some());
             }
-            RunEvent::ApprovalAsked(_) => self.approvals += 1,
-            RunEvent::ApprovalOver { .. } => self.approvals = self.approvals.saturating_sub(1),
-            RunEvent::Ended(outcome) => {
+            EventKind::ApprovalAsked(_) => info.approvals += 1,
+            EventKind::ApprovalOver(_) => info.approvals = info.approvals.saturating_sub(1),
+            EventKind::Ended { outcome } => {
                 self.ended = Some(Instant::now());
-                self.approvals = 0;
-                self.state = if outcome.is_ok() {
-                    RunStatus::Succeeded
-                } else {
-                    RunStatus::Failed
-                };
-                // The last event has the details.
-                self.error = outcome.as_ref().err().map(without_details);
+                info.approvals = 0;
+                info.state = RunState::Succeeded;
+                if let Outcome::Error(error) = outcome {
+                    info.state = RunState::Failed;
+                    // The last event has the details.
+                    info.error = Some(Error {
+                        details: None,
+                        ..error.clone()
+                    });
+                }
             }
             _ => {}
         }
@@ -481,31 +446,28 @@ pub(crate) fn run_number(id: &str) -> u64 {
     number.and_then(Result::ok).unwrap_or_default()
 }
 
-/// The events after `after` that fit into `max_bytes`, but at least one.
-pub(crate) fn page_of(
-    events: &[SequencedEvent],
-    after: u64,
-    max_bytes: usize,
-) -> Vec<SequencedEvent> {
+/// The events after `after` that fit into `max_bytes`, but at least one, `now_ms` after the run was accepted.
+pub(crate) fn page_of(events: &[Event], after: u64, max_bytes: usize, now_ms: u64) -> Vec<Event> {
     let start = usize::try_from(after)
         .unwrap_or(usize::MAX)
         .min(events.len());
     let mut room = max_bytes;
     let page = events[start..].iter().enumerate();
     let page = page.take_while(|(index, event)| {
-        let fits = event.what.bytes() <= room;
-        room = room.saturating_sub(event.what.bytes());
+        let bytes = event_bytes(&event.event);
+        let fits = bytes <= room;
+        room = room.saturating_sub(bytes);
         fits || *index == 0
     });
-    page.map(|(_, event)| event.clone()).collect()
+    page.map(|(_, event)| event_at(event, now_ms)).collect()
 }
 
-/// Truncates the message and the hint of a fault.
-fn truncate_fault(fault: &mut Fault) {
-    let texts = [Some(&mut fault.message), fault.hint.as_mut()];
+/// Truncates the message and the hint of an error.
+fn truncate_error(error: &mut Error) {
+    let texts = [Some(&mut error.message), error.hint.as_mut()];
     for text in texts.into_iter().flatten() {
-        if text.len() > MAX_TRUNCATED_FAULT_BYTES {
-            text.truncate(text.floor_char_boundary(MAX_TRUNCATED_FAULT_BYTES));
+        if text.len() > MAX_TRUNCATED_ERROR_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_TRUNCATED_ERROR_BYTES));
             text.push('…');
         }
     }

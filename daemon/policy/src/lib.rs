@@ -40,14 +40,16 @@ use std::{
 
 use mux_typegen::names::spell;
 
+pub use mux_messages::{PolicyAction as RuleAction, PolicyOutcome as RuleOutcome, ProjectText};
+
 pub use self::{
-    policy_explanation::{ExplanationStep, RuleOutcome, VerdictExplanation},
+    policy_explanation::{ExplanationStep, VerdictExplanation},
     policy_question::{
-        GivenArguments, PolicyDecision, PolicyQuestion, PolicyVerdict, RuleAction, SERVER_REQUESTS,
-        ToolHints, spellings,
+        GivenArguments, PolicyDecision, PolicyQuestion, PolicyVerdict, SERVER_REQUESTS, ToolHints,
+        spellings,
     },
     policy_sets::{DECISION_TIMEOUT, EffectivePolicy, PolicySet},
-    rule::{ProjectText, Rule, RuleList},
+    rule::{Rule, RuleList},
 };
 use mux_config::{ConfigProblem, PolicyEntry};
 

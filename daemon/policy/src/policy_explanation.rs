@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    EffectivePolicy, GivenArguments, PolicyQuestion, PolicyVerdict, Rule, RuleAction,
+    EffectivePolicy, GivenArguments, PolicyQuestion, PolicyVerdict, Rule, RuleAction, RuleOutcome,
     default_verdict,
     rule::{RuleMatch, UnmetCondition, annotation_hints, quoted_list},
 };
@@ -30,18 +30,6 @@ pub struct ExplanationStep {
     pub outcome: RuleOutcome,
     /// The reason, in words.
     pub because: String,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RuleOutcome {
-    /// The rule applies, and no later rule is evaluated.
-    Decides,
-    /// Its `match` or `server` names others.
-    Elsewhere,
-    /// A condition is not met.
-    Unmet,
-    /// The rule applies with some arguments.
-    Depends,
 }
 
 impl EffectivePolicy<'_> {

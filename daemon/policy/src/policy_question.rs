@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use serde_json::Value;
 
-use super::Rule;
+use super::{Rule, RuleAction};
 use mux_typegen::names::tool_paths;
 
 /// A call that policy decides on.
@@ -57,17 +57,6 @@ pub struct ToolHints {
     pub destructive: Option<bool>,
     pub idempotent: Option<bool>,
     pub open_world: Option<bool>,
-}
-
-/// The decision of a rule on a call, from the most lenient to the strictest.
-#[derive(
-    Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, strum::EnumString, strum::IntoStaticStr,
-)]
-#[strum(serialize_all = "snake_case")]
-pub enum RuleAction {
-    Allow,
-    Ask,
-    Deny,
 }
 
 /// The verdict on a call.
@@ -156,12 +145,6 @@ impl PolicyVerdict {
     /// The deciding rule's `reason`.
     pub fn reason(&self) -> Option<&str> {
         self.rule.as_ref()?.reason()
-    }
-}
-
-impl RuleAction {
-    pub fn word(self) -> &'static str {
-        self.into()
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use mux_messages::ProjectText;
 use mux_typegen::names::spell;
 
 use super::{
@@ -29,17 +30,6 @@ pub enum RuleList {
     Agent(String),
     /// `[[policy]]` of a project's .mux.toml.
     Project(Arc<Path>, ProjectText),
-}
-
-/// Which version of a project's .mux.toml.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ProjectText {
-    /// The current file, which the user has approved.
-    Current,
-    /// The version that the user approved last. The current file differs or is missing.
-    Approved,
-    /// The current file, which the user has not approved.
-    Unapproved,
 }
 
 #[derive(Debug)]
@@ -194,7 +184,7 @@ impl Rule {
     /// The action, the globs and the conditions on one line.
     pub fn summary(&self) -> String {
         let conditions = self.conditions().join(", ");
-        let action = self.action.word();
+        let action = self.action.as_str();
         let globs = self.matches().join(" ");
         format!("{action} {globs} {conditions}")
             .trim_end()

@@ -48,7 +48,7 @@ fn decided(policies: &PolicySet, question: &PolicyQuestion<'_>) -> String {
             policies.count_verdict(&verdict);
             let number = verdict.rule.as_ref().map(|rule| rule.number.to_string());
             let number = number.unwrap_or_else(|| "-".into());
-            format!("{} {number}", verdict.action.word())
+            format!("{} {number}", verdict.action.as_str())
         }
     }
 }

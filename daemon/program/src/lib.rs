@@ -33,8 +33,6 @@ mod fuzz;
 pub use self::program_mistake::{combine_faults, short_text};
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::{
     explain::{ExplainedProgram, explain_as_typescript},
     json_path::{MissingValue, value_at_path},
@@ -43,17 +41,6 @@ pub use self::{
     step_order::StepOrder,
     template::{FillError, ReferenceValues, Template},
 };
-
-/// The language of a program.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProgramLanguage {
-    /// TypeScript or JavaScript.
-    #[default]
-    TypeScript,
-    /// A JSON step program.
-    Json,
-}
 
 /// A parsed step program.
 #[derive(Clone, Debug, PartialEq)]

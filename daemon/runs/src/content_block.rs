@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, de::IgnoredAny};
 
-use mux_handles::{InlineOrStored, StoredValues};
+use mux_handles::StoredValues;
+use mux_messages::Held;
 use mux_process::blocking_pool;
 use mux_text::json_depth;
 
@@ -47,7 +48,7 @@ fn check_result_json(text: &str) -> Result<(), Fault> {
 pub(super) async fn store_content_block(
     text: String,
     handles: &StoredValues,
-) -> Result<(InlineOrStored, Option<String>), Fault> {
+) -> Result<(Held, Option<String>), Fault> {
     let text = blocking_pool::run(move || check_content_block(&text).map(|()| text)).await?;
     handles.inline_or_keep(text, "it").await
 }
@@ -57,7 +58,7 @@ pub(super) async fn store_content_block(
 pub(super) async fn store_result(
     text: String,
     handles: &StoredValues,
-) -> Result<(InlineOrStored, Option<String>), Fault> {
+) -> Result<(Held, Option<String>), Fault> {
     let is_long = text.len() > handles.max_inline_bytes();
     let checked =
         blocking_pool::run_if(is_long, move || check_result_json(&text).map(|()| text)).await;

@@ -8,13 +8,14 @@ use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_wire::{ConsoleLevel, Fault};
+use mux_messages::{EventKind, Level};
+use mux_wire::Fault;
 use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::content_block;
-use mux_handles::{InlineOrStored, StoredValues};
-use mux_journal::{RunEvent, RunJournal};
+use mux_handles::{StoredValues, inline_value};
+use mux_journal::RunJournal;
 
 pub(super) struct EventWriter {
     run: Arc<RunJournal>,
@@ -32,7 +33,7 @@ struct EventBacklog {
 }
 
 enum BacklogEntry {
-    Event(RunEvent),
+    Event(EventKind),
     /// A content block as JSON, not yet checked.
     Part(String),
 }
@@ -51,8 +52,8 @@ impl EventWriter {
         &self.run
     }
 
-    pub(super) fn push(&self, what: RunEvent) {
-        self.push_or_queue(&mut self.backlog(), what);
+    pub(super) fn push(&self, event: EventKind) {
+        self.push_or_queue(&mut self.backlog(), event);
     }
 
     /// Checks and writes a content block. Stores it first if it is long.
@@ -61,11 +62,12 @@ impl EventWriter {
         if backlog.storing {
             backlog.waiting.push_back(BacklogEntry::Part(text));
         } else if text.len() <= self.handles.max_inline_bytes() {
-            let what = match content_block::check_content_block(&text) {
-                Ok(()) => RunEvent::Emitted(InlineOrStored::Inline(text)),
+            let part = content_block::check_content_block(&text);
+            let event = match part.and_then(|()| inline_value(text, "it")) {
+                Ok(part) => EventKind::Emitted { part },
                 Err(fault) => dropped_block_warning(&fault),
             };
-            self.push_or_queue(&mut backlog, what);
+            self.push_or_queue(&mut backlog, event);
         } else {
             backlog.storing = true;
             drop(backlog);
@@ -82,11 +84,11 @@ impl EventWriter {
         drop(storing.wait_for(|storing| !storing).await);
     }
 
-    fn push_or_queue(&self, backlog: &mut EventBacklog, what: RunEvent) {
+    fn push_or_queue(&self, backlog: &mut EventBacklog, event: EventKind) {
         if backlog.storing {
-            backlog.waiting.push_back(BacklogEntry::Event(what));
+            backlog.waiting.push_back(BacklogEntry::Event(event));
         } else {
-            self.run.push(what);
+            self.run.push(event);
         }
     }
 
@@ -102,11 +104,11 @@ impl BlockStoreTask {
     async fn store(self, mut text: String) {
         loop {
             match content_block::store_content_block(text, &self.0.handles).await {
-                Ok((held, word)) => {
-                    if let Some(word) = word {
-                        self.0.run.push(console_warning(&word));
+                Ok((part, warning)) => {
+                    if let Some(warning) = warning {
+                        self.0.run.push(console_warning(&warning));
                     }
-                    self.0.run.push(RunEvent::Emitted(held));
+                    self.0.run.push(EventKind::Emitted { part });
                 }
                 Err(fault) => self.0.run.push(dropped_block_warning(&fault)),
             }
@@ -122,7 +124,7 @@ impl BlockStoreTask {
         let mut backlog = self.0.backlog();
         while let Some(entry) = backlog.waiting.pop_front() {
             match entry {
-                BacklogEntry::Event(what) => self.0.run.push(what),
+                BacklogEntry::Event(event) => self.0.run.push(event),
                 BacklogEntry::Part(text) => return Some(text),
             }
         }
@@ -143,13 +145,13 @@ impl Drop for BlockStoreTask {
     }
 }
 
-fn dropped_block_warning(fault: &Fault) -> RunEvent {
+fn dropped_block_warning(fault: &Fault) -> EventKind {
     console_warning(&format!("an emitted part is dropped: {}", fault.message))
 }
 
-pub(super) fn console_warning(text: &str) -> RunEvent {
-    RunEvent::Console {
-        level: ConsoleLevel::Warn,
+pub(super) fn console_warning(text: &str) -> EventKind {
+    EventKind::Console {
+        level: Level::Warn,
         text: text.to_owned(),
     }
 }
@@ -160,6 +162,7 @@ mod tests {
 
     use super::*;
     use mux_journal::{JournalOptions, Program};
+    use mux_messages::{Held, JsonText, Outcome};
     use mux_settings::StoredValueLimits;
 
     fn recorder(folder: &std::path::Path) -> Arc<EventWriter> {
@@ -182,14 +185,18 @@ mod tests {
     async fn texts(recorder: &EventWriter) -> Vec<String> {
         recorder.wait_until_written().await;
         let events = recorder.run.read_after(0, Duration::ZERO, usize::MAX).await;
-        let short = |what| match what {
-            RunEvent::Console { text, .. } => text,
-            RunEvent::Emitted(InlineOrStored::Inline(text)) => format!("inline {}", text.len()),
-            RunEvent::Emitted(InlineOrStored::Stored(handle)) => format!("stored {}", handle.bytes),
-            RunEvent::Ended(_) => "ended".into(),
+        let short = |event| match event {
+            EventKind::Console { text, .. } => text,
+            EventKind::Emitted {
+                part: Held::Value(value),
+            } => format!("inline {}", value.as_str().len()),
+            EventKind::Emitted {
+                part: Held::Stored(handle),
+            } => format!("stored {}", handle.bytes),
+            EventKind::Ended { .. } => "ended".into(),
             other => format!("{other:?}"),
         };
-        events.into_iter().map(|event| short(event.what)).collect()
+        events.into_iter().map(|event| short(event.event)).collect()
     }
 
     #[tokio::test]
@@ -197,9 +204,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let recorder = recorder(&home.path().join("results"));
         let say = |text: &str| {
-            let level = ConsoleLevel::Log;
+            let level = Level::Log;
             let text = text.into();
-            recorder.push(RunEvent::Console { level, text });
+            recorder.push(EventKind::Console { level, text });
         };
         say("a");
         recorder.push_content_block(part(10));
@@ -209,7 +216,9 @@ mod tests {
         recorder.push_content_block(part(6000));
         recorder.push_content_block("rubbish".repeat(1000));
         say("c");
-        recorder.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
+        recorder.push(EventKind::Ended {
+            outcome: Outcome::Result(JsonText::default()),
+        });
         say("late");
         let texts = texts(&recorder).await;
         let shape = part(0).len();

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::program_check::{CheckFindings, ProgramChecker, ToolViewer};
 use mux_gateway::CallContext;
-use mux_handles::InlineOrStored;
-use mux_journal::{RunEvent, RunJournal};
+use mux_journal::RunJournal;
+use mux_messages::{Error, EventKind, Held};
 use mux_program::StepPlan;
 use mux_telemetry::trace::SpanKind;
 
@@ -76,7 +76,7 @@ impl Runs {
                 finish.set_outcome(Err(fault));
                 return Some(kind);
             }
-            writer.push(RunEvent::Resumed { run: former, calls });
+            writer.push(EventKind::Resumed { run: former, calls });
         }
         let mut context =
             RunContext::new(gateway, handles.clone(), call_context, Arc::clone(&writer));
@@ -104,15 +104,15 @@ impl Runs {
             Ok(text) => content_block::store_result(text, &handles).await,
             Err(fault) => Err(fault),
         };
-        let outcome = outcome.map(|(held, word)| {
-            if let Some(word) = word {
-                writer.push(console_warning(&word));
+        let outcome = outcome.map(|(held, warning)| {
+            if let Some(warning) = warning {
+                writer.push(console_warning(&warning));
             }
             held
         });
         match &outcome {
-            Ok(InlineOrStored::Inline(text)) => info!(bytes = text.len(), "run ended"),
-            Ok(InlineOrStored::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
+            Ok(Held::Value(value)) => info!(bytes = value.as_str().len(), "run ended"),
+            Ok(Held::Stored(handle)) => info!(bytes = handle.bytes, "run ended"),
             Err(fault) => info!(kind = %fault.kind, bytes = fault.message.len(), "run failed"),
         }
         writer.wait_until_written().await;
@@ -122,7 +122,7 @@ impl Runs {
                 Err(fault) => Err(fault),
             };
             writer.push(match kept {
-                Ok(handle) => RunEvent::Recorded(handle),
+                Ok(recording) => EventKind::Recorded { recording },
                 Err(fault) => console_warning(&fault.message),
             });
         }
@@ -172,8 +172,8 @@ impl Runs {
             }
             warnings.clone_from(&found.warnings);
             if found.unchecked.is_some() || !found.warnings.is_empty() {
-                context.observer.writer().push(RunEvent::Checked {
-                    warnings: found.warnings,
+                context.observer.writer().push(EventKind::Checked {
+                    warnings: found.warnings.into_iter().map(Error::from).collect(),
                     unchecked: found.unchecked,
                 });
             }

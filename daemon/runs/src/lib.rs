@@ -72,10 +72,11 @@ use mux_catalog::Scope;
 use mux_gateway::{CallContext, Gateway};
 use mux_handles::StoredValues;
 use mux_journal::{
-    History, JournalOptions, LoggedCall, PastMode, Program, RunJournal, RunRegistry, RunTotals,
+    History, JournalOptions, LoggedCall, PastMode, Program, RunJournal, RunRegistry,
     count_ended_calls,
 };
-use mux_program::{ProgramLanguage, StepPlan};
+use mux_messages::{Language, RunCounts};
+use mux_program::StepPlan;
 use mux_settings::RunLimits;
 use mux_telemetry::trace::{SpanKind, TraceContext};
 use mux_text::random_name::random_name;
@@ -193,8 +194,8 @@ impl Runs {
             limits.wall = checked_wall(wall)?;
         }
         let plan = match program.language {
-            ProgramLanguage::TypeScript => None,
-            ProgramLanguage::Json => Some(steps::parse_steps(&program.source, &limits)),
+            Language::TypeScript => None,
+            Language::Json => Some(steps::parse_steps(&program.source, &limits)),
         };
         program.name = program
             .name
@@ -384,7 +385,7 @@ impl Runs {
         runs
     }
 
-    pub fn run_totals(&self) -> RunTotals {
+    pub fn run_totals(&self) -> RunCounts {
         self.registry().counts()
     }
 

@@ -2,13 +2,13 @@
 //!
 //! Invariant: a run has exactly one last event, and every client that follows the run receives it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use mux_wire::{Fault, FaultKind};
 
 use super::{Runs, event_writer::EventWriter};
-use mux_handles::InlineOrStored;
-use mux_journal::{RunEvent, RunJournal};
+use mux_journal::RunJournal;
+use mux_messages::{EventKind, Held, Outcome};
 
 /// Adds the type checker's warning about the failing line, if there is one, as a hint.
 pub(super) fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
@@ -32,11 +32,11 @@ pub(super) struct OutcomeGuard<'a> {
     pub(super) runs: &'a Runs,
     pub(super) run: &'a Arc<RunJournal>,
     pub(super) writer: &'a EventWriter,
-    pub(super) outcome: Option<Result<InlineOrStored, Fault>>,
+    pub(super) outcome: Option<Result<Held, Fault>>,
 }
 
 impl OutcomeGuard<'_> {
-    pub(super) fn set_outcome(mut self, outcome: Result<InlineOrStored, Fault>) {
+    pub(super) fn set_outcome(mut self, outcome: Result<Held, Fault>) {
         self.outcome = Some(outcome);
     }
 }
@@ -53,8 +53,13 @@ impl Drop for OutcomeGuard<'_> {
         self.runs.registry().count_ended(outcome.is_ok());
         let kind = outcome.as_ref().err().map(|fault| fault.kind);
         let metrics = self.runs.gateway.upstreams().metrics();
-        metrics.runs.ended(kind, self.run.snapshot().took);
-        self.writer.push(RunEvent::Ended(outcome));
+        let took = Duration::from_millis(self.run.info().ms);
+        metrics.runs.ended(kind, took);
+        let outcome = match outcome {
+            Ok(held) => held.into(),
+            Err(fault) => Outcome::Error(fault.into()),
+        };
+        self.writer.push(EventKind::Ended { outcome });
         self.runs.registry().keep_ended(self.run);
     }
 }

@@ -8,8 +8,6 @@ mod file_format;
 mod fuzz;
 mod known_secrets;
 
-use std::time::UNIX_EPOCH;
-
 use mux_journal::RunJournal;
 use mux_secrets::{KnownSecrets, Masker};
 use mux_wire::{Fault, FaultKind};
@@ -44,14 +42,10 @@ pub(crate) fn recording_of(
             known.add_members_of(&value);
         }
     }
-    let snapshot = run.snapshot();
-    let since = snapshot
-        .accepted
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let info = run.info();
     let recording = RunRecording::new(
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
-        u64::try_from(snapshot.took.as_millis()).unwrap_or(u64::MAX),
+        info.accepted_ms,
+        info.ms,
         program,
         calls,
         RecordedOutcome::of(outcome),

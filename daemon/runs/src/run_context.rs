@@ -16,7 +16,7 @@ use futures::{
     future::{BoxFuture, pending, ready},
 };
 use mux_sandbox::limits::MAX_ANSWER_BYTES;
-use mux_wire::{CallTarget, ConsoleLevel, Fault, FaultKind};
+use mux_wire::{CallTarget, Fault, FaultKind};
 use serde_json::json;
 use tracing::Instrument;
 
@@ -25,7 +25,8 @@ use mux_approvals::ApprovalEvent;
 use mux_caller::ProgressUpdate;
 use mux_gateway::{CallArguments, CallContext, CallObserver, Gateway, ToolCall};
 use mux_handles::StoredValues;
-use mux_journal::{BegunCall, RunEvent, RunJournal};
+use mux_journal::{BegunCall, RunJournal};
+use mux_messages::{EventKind, Level, millis};
 use mux_upstream::CallerIdentity;
 
 /// The maximum number of progress events of one run, over all its calls. Further events are dropped.
@@ -188,22 +189,22 @@ fn tool_path(target: &CallTarget) -> Option<String> {
 
 impl CallObserver for RunCallObserver {
     fn server_starting(&self, server: &str) {
-        self.writer.push(RunEvent::ServerStarting {
+        self.writer.push(EventKind::ServerStarting {
             server: server.to_owned(),
         });
     }
 
     fn server_ready(&self, server: &str, took: Duration) {
-        self.writer.push(RunEvent::ServerReady {
+        self.writer.push(EventKind::ServerReady {
             server: server.to_owned(),
-            took,
+            ms: millis(took),
         });
     }
 
     fn call_started(&self, path: &str) -> u32 {
         let call = self.counts.calls.fetch_add(1, Ordering::Relaxed) + 1;
         self.writer.run().number_call(self.call, call);
-        self.writer.push(RunEvent::CallStarted {
+        self.writer.push(EventKind::CallStarted {
             call,
             path: path.to_owned(),
         });
@@ -212,43 +213,38 @@ impl CallObserver for RunCallObserver {
 
     fn call_progress(&self, call: u32, path: &str, progress: ProgressUpdate) {
         if self.counts.progress.fetch_add(1, Ordering::Relaxed) < MAX_PROGRESS_EVENTS {
-            self.writer.push(RunEvent::CallProgress {
+            self.writer.push(EventKind::CallProgress {
                 call,
                 path: path.to_owned(),
-                progress,
+                progress: progress.progress,
+                total: progress.total,
+                message: progress.message,
             });
         }
     }
 
     fn approval_changed(&self, event: ApprovalEvent<'_>) {
         self.writer.push(match event {
-            ApprovalEvent::Asked(request) => RunEvent::ApprovalAsked(request.clone()),
-            ApprovalEvent::Over(request, ending) => RunEvent::ApprovalOver {
-                approval: request.approval.clone(),
-                path: request.path.clone(),
-                ending,
-            },
+            ApprovalEvent::Asked(request) => EventKind::ApprovalAsked(request.clone()),
+            ApprovalEvent::Over(over) => EventKind::ApprovalOver(over.clone()),
         });
     }
 
     fn call_warned(&self, path: &str, warning: &str) {
-        self.writer.push(RunEvent::Console {
-            level: ConsoleLevel::Warn,
+        self.writer.push(EventKind::Console {
+            level: Level::Warn,
             text: format!("[mux] {path} {warning}"),
         });
     }
 
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>) {
-        // The program has the details. Here they would be stored and sent a second time.
-        let outcome = outcome.map_err(|fault| Fault {
-            details: None,
-            ..fault.clone()
-        });
-        self.writer.push(RunEvent::CallEnded {
+        self.writer.push(EventKind::CallEnded {
             call,
             path: path.to_owned(),
-            took,
-            outcome,
+            ms: took.as_secs_f64() * 1e3,
+            bytes: *outcome.as_ref().unwrap_or(&0),
+            // The program has the details. Here they would be stored and sent a second time.
+            error: outcome.err().map(Fault::to_event_error),
         });
     }
 }
@@ -262,7 +258,7 @@ pub(super) async fn store_if_too_long(
     if bytes <= MAX_ANSWER_BYTES {
         return Ok(value);
     }
-    let handle = handles.keep(value, "the result of the call").await?.name;
+    let handle = handles.keep(value, "the result of the call").await?.handle;
     let most = MAX_ANSWER_BYTES;
     let mut fault = Fault::new(
         FaultKind::Limit,

@@ -29,7 +29,7 @@ use self::{
 };
 use super::run_context::RunContext;
 use crate::program_check::ProgramChecker;
-use mux_journal::RunEvent;
+use mux_messages::EventKind;
 use mux_process::blocking_pool;
 use mux_program::{FillError, StepOrder, StepPlan};
 use mux_telemetry::trace::SpanKind;
@@ -60,7 +60,7 @@ pub(super) async fn run_steps(
     span.end_with(|| ahead.as_ref().err().map(|fault| fault.kind.to_string()));
     let ahead = ahead?;
     let writer = Arc::clone(context.observer.writer());
-    writer.push(RunEvent::Started);
+    writer.push(EventKind::Started {});
     let order = StepOrder::of(&plan, &ahead.changes);
     let plan = Arc::new(plan);
     let mut schedule = StepSchedule::new(Arc::clone(&plan), order);

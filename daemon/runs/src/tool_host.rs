@@ -7,7 +7,7 @@ use mux_sandbox::ToolHost;
 use mux_wire::{CallTarget, ConsoleLevel, Fault};
 
 use super::run_context::RunContext;
-use mux_journal::RunEvent;
+use mux_messages::EventKind;
 
 pub(super) struct RunToolHost {
     context: RunContext,
@@ -28,7 +28,7 @@ impl ToolHost for RunToolHost {
     fn run_started(&self) {
         let metrics = self.context.gateway.upstreams().metrics();
         metrics.runs.waited(self.asked.elapsed());
-        self.context.observer.writer().push(RunEvent::Started);
+        self.context.observer.writer().push(EventKind::Started {});
     }
 
     fn call(
@@ -48,7 +48,7 @@ impl ToolHost for RunToolHost {
     }
 
     fn console(&self, level: ConsoleLevel, text: String) {
-        let line = RunEvent::Console { level, text };
+        let line = EventKind::Console { level, text };
         self.context.observer.writer().push(line);
     }
 

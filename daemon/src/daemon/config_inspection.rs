@@ -7,17 +7,9 @@ use tokio::task::spawn_blocking;
 use super::{Daemon, sandbox_grants::check_grants, sandbox_hosts::host_problems};
 use mux_catalog::{ListKey, ToolSet};
 use mux_config::{Config, ConfigProblem};
+use mux_messages::ConfigReport;
 use mux_policy::PolicySet;
 use mux_settings::{HostDefaults, SettingRow, Settings};
-
-/// A problem and its location.
-#[derive(Debug)]
-pub struct ConfigMistake {
-    pub line: Option<usize>,
-    pub message: String,
-    /// The text may be right, but names something that does not exist now.
-    pub advisory: bool,
-}
 
 /// An agent's active settings.
 #[derive(Debug, Default)]
@@ -27,13 +19,6 @@ pub struct ConfigView {
     pub text: String,
     /// The configuration has a section for the agent.
     pub has_agent: bool,
-}
-
-/// The result of checking a configuration.
-#[derive(Debug)]
-pub struct ConfigInspection {
-    pub mistakes: Vec<ConfigMistake>,
-    pub servers: usize,
 }
 
 impl Daemon {
@@ -83,22 +68,18 @@ impl Daemon {
     }
 
     /// Checks a configuration. None of its commands is run.
-    pub async fn look_at_config(
-        &self,
-        text: &str,
-        file: &Path,
-    ) -> Result<ConfigInspection, String> {
+    pub async fn look_at_config(&self, text: &str, file: &Path) -> Result<ConfigReport, String> {
         let config = match Config::parse(text, &file.display().to_string()) {
             Ok(config) => config,
             Err(error) => {
                 let (line, message) = error.at();
-                let mistakes = vec![ConfigMistake {
+                let mistakes = vec![mux_messages::ConfigProblem {
                     line,
                     message,
                     advisory: false,
                 }];
-                return Ok(ConfigInspection {
-                    mistakes,
+                return Ok(ConfigReport {
+                    problems: mistakes,
                     servers: 0,
                 });
             }
@@ -129,16 +110,16 @@ impl Daemon {
         let problems = problems.chain(of_surroundings.into_iter().map(|problem| (problem, true)));
         let mistakes = problems.map(|(problem, advisory)| {
             let keys: Vec<&str> = problem.keys.iter().map(String::as_str).collect();
-            ConfigMistake {
+            mux_messages::ConfigProblem {
                 line: settings.lines.near(&keys),
                 message: problem.message,
                 advisory,
             }
         });
-        let mut mistakes: Vec<ConfigMistake> = mistakes.collect();
+        let mut mistakes: Vec<mux_messages::ConfigProblem> = mistakes.collect();
         mistakes.sort_by_key(|mistake| mistake.line);
-        Ok(ConfigInspection {
-            mistakes,
+        Ok(ConfigReport {
+            problems: mistakes,
             servers: settings.servers.len() + settings.disabled.len(),
         })
     }

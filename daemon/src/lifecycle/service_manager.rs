@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+pub use mux_messages::StartedBy as StartOrigin;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +19,6 @@ use super::systemd as system;
 
 /// The label of the launchd agent that `mux service install` writes, and the prefix of the labels of other homes.
 const LAUNCHD_LABEL: &str = "muxd";
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StartOrigin {
-    Client,
-    Hand,
-    Systemd,
-    Launchd,
-}
 
 /// The service manager of this daemon. Clones share their state.
 #[derive(Clone, Debug)]

@@ -12,13 +12,12 @@ use mux_proto as wire;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
+use super::{MAX_LONG_POLL, connection::ConnectionState};
 use crate::daemon::Daemon;
 use mux_approvals::{
-    AnswerStatus, ApprovalSnapshot, ApprovalVerdict, Approvals, Grant, UserAnswer, UserDecision,
-    visible_prefix,
+    AnswerStatus, ApprovalSnapshot, ApprovalVerdict, Approvals, Grant, UserAnswer, visible_prefix,
 };
-use mux_caller::{ApprovalOutcome, ApprovalRequest, RunAccess};
+use mux_caller::RunAccess;
 use mux_runs::{ResumeTarget, ResumedRun, RunSpec};
 use mux_settings::projects::WorkspaceContext;
 use mux_text::json_depth;
@@ -77,20 +76,14 @@ pub(super) async fn decide(
     request: wire::DecideRequest,
 ) -> wire::Result<wire::Decided> {
     let approvals = daemon.gateway.approvals();
-    let decision = match request.decision {
-        wire::Decision::Once => UserDecision::Once,
-        wire::Decision::Session => UserDecision::Session,
-        wire::Decision::Always => UserDecision::Always,
-        wire::Decision::Deny => UserDecision::Deny,
-    };
     let said = UserAnswer {
-        decision,
+        decision: request.decision,
         reason: request.reason,
         shown: request.shown,
     };
     let access = connection.access();
     let decided = approvals.decide(&request.approval, &access, said).await?;
-    approvals.audit_answer(Some(&decided), decision, &connection.origin());
+    approvals.audit_answer(Some(&decided), request.decision, &connection.origin());
     Ok(wire::Decided {
         approval: approval_info(approvals, &access, &decided.view, MAX_LISTED_ARGUMENT_BYTES),
         live: decided.live,
@@ -221,9 +214,9 @@ fn approval_info(
         rule: subject.rule.clone(),
         reason: subject.reason.clone(),
         cover: subject.cover.hex(),
-        since_ms: convert::millis(since),
+        since_ms: wire::millis(since),
         left_ms: (view.state == AnswerStatus::Waiting)
-            .then(|| convert::millis(left.unwrap_or_default())),
+            .then(|| wire::millis(left.unwrap_or_default())),
     }
 }
 
@@ -235,34 +228,5 @@ fn grant_info((name, grant): (String, Grant)) -> wire::GrantInfo {
         rule: grant.rule,
         digest: grant.cover,
         since_ms: grant.since_ms,
-    }
-}
-
-pub(super) fn approval_asked(request: ApprovalRequest) -> wire::ApprovalAsked {
-    wire::ApprovalAsked {
-        approval: request.approval,
-        path: request.path,
-        arguments: request.arguments,
-        bytes: request.bytes,
-        rule: request.rule,
-        reason: request.reason,
-        cover: request.cover,
-        wait_ms: convert::millis(request.wait),
-    }
-}
-
-pub(super) fn approval_over(
-    approval: String,
-    path: String,
-    ending: ApprovalOutcome,
-) -> wire::ApprovalOver {
-    wire::ApprovalOver {
-        approval,
-        path,
-        ending: match ending {
-            ApprovalOutcome::Approved => wire::ApprovalEnding::Approved,
-            ApprovalOutcome::Denied => wire::ApprovalEnding::Denied,
-            ApprovalOutcome::Pending => wire::ApprovalEnding::Pending,
-        },
     }
 }

@@ -125,7 +125,7 @@ impl ConnectionState {
     pub(super) async fn notify_when_leaving(&self) -> Infallible {
         self.daemon.leaving.cancelled().await;
         if let Some(mailbox) = self.mailbox.get() {
-            mailbox.push_notice(ClientNotice::Leaving);
+            mailbox.push_notice(ClientNotice::Leaving {});
         }
         std::future::pending().await
     }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
 
-use super::{MAX_LONG_POLL, connection::ConnectionState, convert};
+use super::{MAX_LONG_POLL, connection::ConnectionState};
 use crate::daemon::Daemon;
 use mux_audit::AdminEvent;
 use mux_auth::{Account, Auth, AuthError, CompletedLogin, SessionOpener};
@@ -58,7 +58,7 @@ pub(super) async fn begin_login(
         notes: attempt.notes.clone(),
         issuer: attempt.issuer.clone(),
         redirect_port: attempt.redirect_port,
-        expires_ms: convert::millis(auth(daemon).login_timeout()),
+        expires_ms: wire::millis(auth(daemon).login_timeout()),
     })
 }
 

@@ -3,7 +3,7 @@
 use mux_proto as wire;
 use tracing::warn;
 
-use super::{connection::ConnectionState, convert};
+use super::connection::ConnectionState;
 use crate::daemon::Daemon;
 
 /// Stores a value of a client, however short it is.
@@ -14,7 +14,7 @@ pub(super) async fn keep(
 ) -> wire::Result<wire::Handle> {
     let handles = daemon.handles.for_origin(&connection.origin());
     let text = request.value.into_boxed_str().into_string();
-    Ok(convert::handle(handles.keep(text, "the value").await?))
+    Ok(handles.keep(text, "the value").await?)
 }
 
 pub(super) async fn held(
@@ -23,9 +23,9 @@ pub(super) async fn held(
     text: String,
 ) -> wire::Result<wire::Held> {
     let held = daemon.handles.for_origin(&connection.origin());
-    let (held, word) = held.inline_or_keep(text, "the result").await?;
-    if let Some(word) = word {
-        warn!(word, "a long result is sent inline");
+    let (held, warning) = held.inline_or_keep(text, "the result").await?;
+    if let Some(warning) = warning {
+        warn!(warning, "a long result is sent inline");
     }
-    convert::held_value(held)
+    Ok(held)
 }

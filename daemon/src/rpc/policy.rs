@@ -9,9 +9,7 @@ use super::{answer_budget::AnswerBudget, connection::ConnectionState};
 use crate::daemon::Daemon;
 use mux_caller::ClientOrigin;
 use mux_gateway::{CallArguments, CallExplanation, HypotheticalCall};
-use mux_policy::{
-    ExplanationStep, ProjectText, Rule, RuleAction, RuleList, RuleOutcome, ToolHints,
-};
+use mux_policy::{ExplanationStep, Rule, RuleList, ToolHints};
 
 pub(super) fn list(
     daemon: &Daemon,
@@ -83,7 +81,7 @@ fn explanation(explained: CallExplanation) -> wire::Result<wire::PolicyExplanati
     });
     Ok(wire::PolicyExplanation {
         known: explained.tool.is_some(),
-        action: of_action(explained.explanation.verdict.action),
+        action: explained.explanation.verdict.action,
         rule: explained.explanation.verdict.rule.as_deref().map(of_rule),
         depends: explained.explanation.depends,
         steps: steps.collect::<Result<_, Fault>>()?,
@@ -97,12 +95,7 @@ fn explanation(explained: CallExplanation) -> wire::Result<wire::PolicyExplanati
 fn of_step(step: &ExplanationStep) -> wire::PolicyStep {
     wire::PolicyStep {
         rule: of_rule(&step.rule),
-        outcome: match step.outcome {
-            RuleOutcome::Decides => wire::PolicyOutcome::Decides,
-            RuleOutcome::Elsewhere => wire::PolicyOutcome::Elsewhere,
-            RuleOutcome::Unmet => wire::PolicyOutcome::Unmet,
-            RuleOutcome::Depends => wire::PolicyOutcome::Depends,
-        },
+        outcome: step.outcome,
         because: step.because.clone(),
     }
 }
@@ -111,11 +104,11 @@ fn of_rule(rule: &Rule) -> wire::PolicyRule {
     let (agent, project, project_text) = match &*rule.list {
         RuleList::Everybody => (None, None, None),
         RuleList::Agent(name) => (Some(name.clone()), None, None),
-        RuleList::Project(root, text) => (None, Some(root.to_path_buf()), Some(of_text(*text))),
+        RuleList::Project(root, text) => (None, Some(root.to_path_buf()), Some(*text)),
     };
     wire::PolicyRule {
         number: rule.number,
-        action: of_action(rule.action),
+        action: rule.action,
         matches: rule.matches(),
         conditions: rule.conditions(),
         reason: rule.reason().map(str::to_owned),
@@ -124,22 +117,6 @@ fn of_rule(rule: &Rule) -> wire::PolicyRule {
         project,
         project_text,
         decided: rule.decision_count(),
-    }
-}
-
-fn of_text(text: ProjectText) -> wire::ProjectText {
-    match text {
-        ProjectText::Current => wire::ProjectText::Current,
-        ProjectText::Approved => wire::ProjectText::Approved,
-        ProjectText::Unapproved => wire::ProjectText::Unapproved,
-    }
-}
-
-fn of_action(action: RuleAction) -> wire::PolicyAction {
-    match action {
-        RuleAction::Allow => wire::PolicyAction::Allow,
-        RuleAction::Ask => wire::PolicyAction::Ask,
-        RuleAction::Deny => wire::PolicyAction::Deny,
     }
 }
 

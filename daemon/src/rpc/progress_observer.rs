@@ -32,7 +32,12 @@ impl CallObserver for ProgressObserver {
             && !token.is_empty()
         {
             let cause = cause.clone();
-            mailbox.push_notice(ClientNotice::Progress { cause, progress });
+            mailbox.push_notice(ClientNotice::Progress {
+                cause,
+                progress: progress.progress,
+                total: progress.total,
+                message: progress.message,
+            });
         }
     }
 

@@ -213,7 +213,7 @@ impl wire::Mux for RequestHandler {
     async fn read(self, _: Context, request: wire::ReadRequest) -> wire::Result<wire::ReadPage> {
         let handles = &self.daemon()?.handles;
         let page = handles.read_page(&request.handle, request.offset, request.length);
-        Ok(convert::read_page(page.await?))
+        Ok(page.await?)
     }
 
     async fn watch_types(

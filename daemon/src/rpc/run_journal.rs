@@ -5,12 +5,8 @@
 use mux_proto as wire;
 use mux_wire::Fault;
 
-use super::convert;
 use mux_approvals::visible_prefix;
-use mux_journal::{
-    ProgramLanguage,
-    history::{PastCall, RunRecord},
-};
+use mux_journal::history::{PastCall, RunRecord};
 use mux_text::json_depth;
 
 /// The maximum length of a value in an answer with all calls, in bytes.
@@ -36,14 +32,11 @@ pub(super) fn run_journal(record: RunRecord, call: Option<u32>) -> wire::RunJour
     let calls = calls.filter(|kept| call.is_none() || kept.number == call);
     wire::RunJournal {
         program: wire::RunProgram {
-            language: match program.language {
-                ProgramLanguage::TypeScript => wire::Language::TypeScript,
-                ProgramLanguage::Json => wire::Language::Json,
-            },
+            language: program.language,
             source: program.source.as_ref().to_owned(),
             name: program.name.as_deref().map(str::to_owned),
             input: budget.kept_value(Ok(program.input.as_ref().to_owned())),
-            timeout_ms: convert::millis(program.wall),
+            timeout_ms: wire::millis(program.wall),
         },
         calls: calls.map(|call| budget.call_record(call)).collect(),
         incomplete: record.is_incomplete,
@@ -60,8 +53,8 @@ impl ValueBudget {
         wire::CallRecord {
             call: call.number,
             tool: call.tool,
-            at_ms: convert::millis(call.at),
-            ms: convert::millis(call.took),
+            at_ms: wire::millis(call.at),
+            ms: wire::millis(call.took),
             arguments: self.kept_value(call.arguments),
             result,
             error,

@@ -12,11 +12,10 @@ use super::{MAX_LONG_POLL, connection::ConnectionState, convert, run_journal};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_journal::{
-    History, Program, RunEvent, RunJournal, RunSnapshot,
-    history::{HistoryError, RunFilter},
+    History, Program, RunJournal,
+    history::{HistoryError, RunFilter, end_if_lost},
 };
 use mux_process::blocking_pool;
-use mux_program::ProgramLanguage;
 use mux_runs::{RunSpec, Runs, program_check::ToolViewer, recording::RunRecording};
 use mux_telemetry::trace::TraceContext;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
@@ -50,10 +49,7 @@ pub(super) async fn start(
             program.timeout_ms,
         ),
         None => (
-            match request.language {
-                wire::Language::TypeScript => ProgramLanguage::TypeScript,
-                wire::Language::Json => ProgramLanguage::Json,
-            },
+            request.language,
             request.source,
             request.input.into_boxed_str().into_string(),
             request.timeout_ms,
@@ -109,22 +105,18 @@ pub(super) async fn events(
                 history.events(&id, &access, after, EVENT_PAGE_BYTES)
             });
             let events = past.await.ok_or(unknown)?;
-            return Ok(wire::EventPage {
-                events: events.into_iter().map(convert::event).collect(),
-            });
+            return Ok(wire::EventPage { events });
         }
     };
     let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
     let events = run.read_after(request.after, wait, EVENT_PAGE_BYTES).await;
     if matches!(
-        events.last().map(|event| &event.what),
-        Some(RunEvent::Ended(_))
+        events.last().map(|event| &event.event),
+        Some(wire::EventKind::Ended { .. })
     ) {
         connection.mark_end_read(&run);
     }
-    Ok(wire::EventPage {
-        events: events.into_iter().map(convert::event).collect(),
-    })
+    Ok(wire::EventPage { events })
 }
 
 pub(super) async fn cancel(daemon: &Daemon, access: &RunAccess, run: &str) -> wire::Result<()> {
@@ -144,7 +136,7 @@ pub(super) async fn info(
     run: &str,
 ) -> wire::Result<wire::RunInfo> {
     match daemon.runs.find(run, access) {
-        Ok(run) => Ok(convert::run(run.snapshot())),
+        Ok(run) => Ok(run.info()),
         Err(unknown) => {
             if let Some(info) = daemon.former.info(run, access).await {
                 return Ok(info);
@@ -152,7 +144,7 @@ pub(super) async fn info(
             let id = run.to_owned();
             let access = access.clone();
             let past = read_history(daemon, move |history| history.find(&id, &access)).await;
-            Ok(past.map(convert::run).ok_or(unknown)?)
+            Ok(past.ok_or(unknown)?)
         }
     }
 }
@@ -199,7 +191,7 @@ pub(super) async fn list(
         access.allows(run.origin()) && !(request.running && run.has_ended())
     };
     let own = daemon.runs.list().into_iter().filter(is_shown);
-    let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.snapshot())).collect();
+    let mut all: Vec<wire::RunInfo> = own.map(|run| run.info()).collect();
     // Runs that continue in the predecessor were accepted before this daemon's own.
     all.extend(daemon.former.list(access).await);
     let limit = request.limit.unwrap_or(DEFAULT_LISTED_RUNS);
@@ -216,8 +208,9 @@ pub(super) async fn list(
         if let Some((past, kept)) = past {
             total = total.max(kept);
             let known: BTreeSet<String> = all.iter().map(|info| info.run.clone()).collect();
-            let past = past.into_iter().filter(|run| !known.contains(&run.id));
-            all.extend(past.map(past_run));
+            let past = past.into_iter().filter(|run| !known.contains(&run.run));
+            // If such a run has no end, its daemon has died.
+            all.extend(past.map(end_if_lost));
         }
     }
     let mut room = MAX_RUN_LIST_BYTES;
@@ -231,12 +224,6 @@ pub(super) async fn list(
         runs: shown.collect(),
         total,
     }
-}
-
-/// A run that only the history knows. Its daemon has died if it has no end.
-fn past_run(mut run: RunSnapshot) -> wire::RunInfo {
-    run.end_if_lost();
-    convert::run(run)
 }
 
 /// Waits until what happened before is written, but not for a disk that hangs.

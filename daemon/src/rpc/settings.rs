@@ -63,19 +63,8 @@ pub(super) async fn check(
     daemon: &Daemon,
     request: &wire::CheckConfigRequest,
 ) -> wire::Result<wire::ConfigReport> {
-    let looked = daemon.look_at_config(&request.text, &request.file).await;
-    let looked = looked.map_err(|why| wire::Error::new(wire::Kind::Unavailable, why))?;
-    let problems = looked.mistakes.into_iter();
-    Ok(wire::ConfigReport {
-        problems: problems
-            .map(|mistake| wire::ConfigProblem {
-                line: mistake.line,
-                message: mistake.message,
-                advisory: mistake.advisory,
-            })
-            .collect(),
-        servers: looked.servers,
-    })
+    let report = daemon.look_at_config(&request.text, &request.file).await;
+    report.map_err(|why| wire::Error::new(wire::Kind::Unavailable, why))
 }
 
 fn setting_of_row(row: SettingRow) -> wire::Setting {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::SystemTime};
 use mux_proto as wire;
 use mux_wire::FaultKind;
 
-use super::{connection::ConnectionState, convert};
+use super::connection::ConnectionState;
 use crate::daemon::Daemon;
 use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_settings::{ServerEndpoint, SourceDefinition, SourceKind};
@@ -85,7 +85,7 @@ pub(super) fn source_info(summary: SourceSummary) -> wire::SourceInfo {
             }
             .into(),
         ),
-        fetched_ms: since.map(convert::millis),
+        fetched_ms: since.map(wire::millis),
         problem,
         notes: facts
             .notes

@@ -5,11 +5,7 @@ use mux_proto as wire;
 use mux_sandbox::resource_remedies;
 
 use super::{connection::ConnectionState, convert};
-use crate::{
-    daemon::Daemon,
-    lifecycle::{ServiceManager, StartOrigin},
-    problems::ProblemCode,
-};
+use crate::{daemon::Daemon, lifecycle::ServiceManager, problems::ProblemCode};
 use mux_caller::RunAccess;
 use mux_catalog::{ServerWarningCode, imitations};
 use mux_process::descriptor_limits;
@@ -18,7 +14,6 @@ use mux_telemetry::trace::Tracer;
 
 pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wire::Status {
     let workers = daemon.runs.pool().status();
-    let counts = daemon.runs.run_totals();
     let mut problems = daemon.problems();
     problems.extend(
         connection
@@ -64,7 +59,7 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         pid: std::process::id(),
         engine: workers.engine,
         engine_version: workers.engine_version,
-        uptime_ms: convert::millis(daemon.started.elapsed()),
+        uptime_ms: wire::millis(daemon.started.elapsed()),
         rss_bytes: resident_bytes(std::process::id()),
         clients: daemon.activity.client_count(),
         agents: match connection.access() {
@@ -79,12 +74,8 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
             layers: workers.layers,
             snapshot: workers.snapshot,
         },
-        checker: convert::checker_status(daemon.runs.inspector().status()),
-        runs: wire::RunCounts {
-            running: counts.running,
-            succeeded: counts.succeeded,
-            failed: counts.failed,
-        },
+        checker: daemon.runs.inspector().status(),
+        runs: daemon.runs.run_totals(),
         servers: servers(daemon, connection).await,
         config: daemon.paths.config.clone(),
         socket: daemon.paths.socket.clone(),
@@ -150,15 +141,10 @@ pub(super) fn descriptors_exhausted() -> wire::Error {
 
 fn started_by(service: &ServiceManager) -> wire::Started {
     wire::Started {
-        by: match service.starter() {
-            StartOrigin::Client => wire::StartedBy::Client,
-            StartOrigin::Hand => wire::StartedBy::Hand,
-            StartOrigin::Systemd => wire::StartedBy::Systemd,
-            StartOrigin::Launchd => wire::StartedBy::Launchd,
-        },
+        by: service.starter(),
         service: service.name().map(str::to_owned),
         socket_passed: service.passed().is_some(),
-        watchdog_ms: service.watchdog().map(convert::millis),
+        watchdog_ms: service.watchdog().map(wire::millis),
     }
 }
 

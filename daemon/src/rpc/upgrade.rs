@@ -4,7 +4,6 @@ use mux_proto::{self as wire, Kind};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::convert;
 use crate::{
     daemon::Daemon,
     handover::{NextDaemon, UpgradeTarget},
@@ -41,6 +40,6 @@ pub(super) async fn upgrade(
         pid,
         build,
         contract,
-        ms: convert::millis(took),
+        ms: wire::millis(took),
     })
 }

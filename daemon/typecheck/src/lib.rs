@@ -46,6 +46,7 @@ use std::{
     time::Duration,
 };
 
+pub use mux_messages::CheckerStatus;
 use mux_wire::program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence};
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -175,24 +176,6 @@ fn compiler_missing_text(named: Option<&Path>) -> String {
             path.to_string_lossy()
         ),
     }
-}
-
-/// The status of the type checker, for `mux status` and `mux doctor`.
-#[derive(Clone, Debug, Default)]
-pub struct CheckerStatus {
-    /// The compiler in use, or the compiler that would be started.
-    pub compiler: Option<PathBuf>,
-    /// Known once the compiler was started.
-    pub version: Option<String>,
-    /// The process ID of the compiler, while it runs.
-    pub pid: Option<u32>,
-    pub rss_bytes: Option<u64>,
-    /// The number of checks by the compiler.
-    pub checks: u64,
-    /// The number of checks answered from the cache, or by a check already in progress.
-    pub cached: u64,
-    /// Why checks are not possible now.
-    pub problem: Option<String>,
 }
 
 impl Checker {

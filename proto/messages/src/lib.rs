@@ -34,7 +34,7 @@ mod telemetry;
 mod tools;
 mod upgrade;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -57,6 +57,11 @@ pub use self::{
 };
 pub use self::{policy::*, settings::*};
 pub use self::{status::*, tools::*};
+
+/// A duration as messages have it, in milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
 
 /// First message of a connection.
 #[serde_with::skip_serializing_none]

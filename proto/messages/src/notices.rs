@@ -126,6 +126,12 @@ pub enum Cause {
     Call(String),
 }
 
+impl Default for Cause {
+    fn default() -> Self {
+        Self::Call(String::new())
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -65,13 +65,16 @@ pub enum ProjectText {
     Unapproved,
 }
 
+/// The decision of a rule on a call, from the most lenient to the strictest.
 #[derive(
     Clone,
     Copy,
     Debug,
     Deserialize,
     Eq,
+    Ord,
     PartialEq,
+    PartialOrd,
     Serialize,
     strum::EnumString,
     strum::IntoStaticStr,

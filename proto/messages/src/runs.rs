@@ -198,6 +198,15 @@ pub enum Held {
     Stored(Handle),
 }
 
+impl From<Held> for Outcome {
+    fn from(held: Held) -> Self {
+        match held {
+            Held::Value(value) => Self::Result(value),
+            Held::Stored(handle) => Self::Stored(handle),
+        }
+    }
+}
+
 /// The result of a call, and its position among the notices of its connection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -69,6 +69,15 @@ impl Fault {
         self
     }
 
+    /// The error in an event of a run, without details.
+    pub fn to_event_error(&self) -> Error {
+        let fault = Self {
+            details: None,
+            ..self.clone()
+        };
+        fault.into()
+    }
+
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());

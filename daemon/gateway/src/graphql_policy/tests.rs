@@ -135,7 +135,7 @@ impl Pool {
 
     fn action(&self, function: &str, arguments: Value) -> &'static str {
         match self.judged(function, arguments) {
-            Ok(judged) => judged.verdict.action.word(),
+            Ok(judged) => judged.verdict.action.as_str(),
             Err(fault) => fault.kind.as_str(),
         }
     }

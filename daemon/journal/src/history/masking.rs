@@ -5,14 +5,12 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-use mux_handles::InlineOrStored;
+use mux_messages::{Event, EventKind, Held, Outcome};
 use mux_secrets::{KnownSecrets, Masker};
+use serde_json::Value;
 
 use super::stored_entry::StoredText;
-use crate::{
-    call_log::{CallState, LoggedCall},
-    event::{RunEvent, SequencedEvent},
-};
+use crate::call_log::{CallState, LoggedCall};
 
 /// The secrets that arguments, results and inputs of one run announce.
 pub(super) fn add_announced_secrets<'a>(
@@ -66,14 +64,15 @@ fn server_of_arguments(arguments: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Removes what an event shows of values.
-pub(super) fn withhold_values(event: &mut SequencedEvent) {
-    let withheld = || "\"(not kept: history = false)\"".to_owned();
-    match &mut event.what {
-        RunEvent::Console { text, .. } => *text = withheld(),
-        RunEvent::Emitted(value) | RunEvent::Ended(Ok(value)) => {
-            *value = InlineOrStored::Inline(withheld());
+pub(super) fn withhold_values(event: &mut Event) {
+    let withheld = Value::from("(not kept: history = false)");
+    match &mut event.event {
+        EventKind::Console { text, .. } => *text = withheld.to_string(),
+        EventKind::Emitted { part } => *part = Held::Value(withheld.into()),
+        EventKind::Ended { outcome } if !matches!(outcome, Outcome::Error(_)) => {
+            *outcome = Outcome::Result(withheld.into());
         }
-        RunEvent::ApprovalAsked(request) => request.arguments = withheld(),
+        EventKind::ApprovalAsked(request) => request.arguments = withheld.to_string(),
         _ => {}
     }
 }

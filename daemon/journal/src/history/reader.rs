@@ -2,9 +2,14 @@
 //!
 //! Invariant: a run is read only by clients that may access it. A row that cannot be read costs that row.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use mux_caller::RunAccess;
+use mux_messages::{Event, EventKind, Outcome, RunInfo, RunState, millis};
 use mux_wire::{Fault, FaultKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
@@ -15,9 +20,9 @@ use super::{
     writer::to_i64,
 };
 use crate::{
-    event::{RunEvent, SequencedEvent},
+    event::is_last,
     program::Program,
-    run_journal::{RunSnapshot, RunStatus, page_of, run_number},
+    run_journal::{page_of, run_number},
 };
 
 /// Which runs a client wants to list.
@@ -30,7 +35,7 @@ pub struct RunFilter {
 /// A run of the past with everything that is kept of it.
 #[derive(Clone, Debug)]
 pub struct RunRecord {
-    pub snapshot: RunSnapshot,
+    pub info: RunInfo,
     pub program: Program,
     pub calls: Vec<PastCall>,
     /// Set if further calls were not kept, because the run's calls exceeded their limit.
@@ -54,7 +59,7 @@ pub struct PastCall {
 
 impl History {
     /// The runs in the database that `filter` selects, latest first, and how many there are without its limit.
-    pub fn list(&self, filter: &RunFilter) -> Result<(Vec<RunSnapshot>, usize), HistoryError> {
+    pub fn list(&self, filter: &RunFilter) -> Result<(Vec<RunInfo>, usize), HistoryError> {
         self.read((Vec::new(), 0), |connection| {
             let (client, agent) = owner_names(&filter.access);
             let is_own = if client.is_some() {
@@ -66,20 +71,20 @@ impl History {
                 .prepare_cached(&format!("SELECT count(*) FROM runs WHERE {is_own}"))?
                 .query_row(params![client, agent], |row| row.get(0))?;
             let query = format!(
-                "SELECT snapshot, has_ended FROM runs WHERE {is_own} ORDER BY accepted_ms DESC, number DESC LIMIT ?3"
+                "SELECT info, has_ended FROM runs WHERE {is_own} ORDER BY accepted_ms DESC, number DESC LIMIT ?3"
             );
             let limit = to_i64(filter.limit as u64);
             let mut statement = connection.prepare_cached(&query)?;
-            let rows = statement.query_map(params![client, agent, limit], snapshot_of)?;
+            let rows = statement.query_map(params![client, agent, limit], info_of)?;
             let runs = rows.collect::<Result<_, _>>()?;
             Ok((runs, usize::try_from(total).unwrap_or(0)))
         })
     }
 
     /// The run with this id, or, for the user, the latest with this number.
-    pub fn find(&self, id: &str, access: &RunAccess) -> Result<Option<RunSnapshot>, HistoryError> {
+    pub fn find(&self, id: &str, access: &RunAccess) -> Result<Option<RunInfo>, HistoryError> {
         self.read(None, |connection| {
-            Ok(find(connection, id, access)?.map(|(_, snapshot)| snapshot))
+            Ok(find(connection, id, access)?.map(|(_, info)| info))
         })
     }
 
@@ -90,29 +95,31 @@ impl History {
         access: &RunAccess,
         after: u64,
         max_bytes: usize,
-    ) -> Result<Option<Vec<SequencedEvent>>, HistoryError> {
+    ) -> Result<Option<Vec<Event>>, HistoryError> {
         self.read(None, |connection| {
-            let Some((run, snapshot)) = find(connection, id, access)? else {
+            let Some((run, info)) = find(connection, id, access)? else {
                 return Ok(None);
             };
             let mut events = Vec::new();
             each_row(connection, run, after, |entries| {
                 events.extend(entries.events);
             })?;
-            let skipped = events.partition_point(|event: &SequencedEvent| event.seq <= after);
+            let skipped = events.partition_point(|event: &Event| event.seq <= after);
             events.drain(..skipped);
-            if !events.last().is_some_and(|event| event.what.is_last()) && after <= snapshot.events
-            {
-                events.push(lost_end(&snapshot));
+            let has_end = events.last().is_some_and(|event| is_last(&event.event));
+            if !has_end && after <= info.events {
+                events.push(lost_end(&info));
             }
-            Ok(Some(page_of(&events, 0, max_bytes)))
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let now_ms = millis(now.unwrap_or_default()).saturating_sub(info.accepted_ms);
+            Ok(Some(page_of(&events, 0, max_bytes, now_ms)))
         })
     }
 
     /// The program of a run, and its calls with arguments and results. `None` if there is no such run.
     pub fn record(&self, id: &str, access: &RunAccess) -> Result<Option<RunRecord>, HistoryError> {
         self.read(None, |connection| {
-            let Some((run, snapshot)) = find(connection, id, access)? else {
+            let Some((run, info)) = find(connection, id, access)? else {
                 return Ok(None);
             };
             let mut calls = BTreeMap::new();
@@ -123,7 +130,7 @@ impl History {
             })?;
             let calls = calls.into_values().map(|call| past_call(connection, call));
             Ok(Some(RunRecord {
-                snapshot,
+                info,
                 program: program_of(connection, run)?,
                 calls: calls.collect::<Result<_, _>>()?,
                 is_incomplete,
@@ -185,30 +192,28 @@ fn find(
     connection: &Connection,
     id: &str,
     access: &RunAccess,
-) -> rusqlite::Result<Option<(i64, RunSnapshot)>> {
-    let read = |row: &Row<'_>| Ok((row.get("id")?, snapshot_of(row)?));
+) -> rusqlite::Result<Option<(i64, RunInfo)>> {
+    let read = |row: &Row<'_>| Ok((row.get("id")?, info_of(row)?));
     let mut by_id =
-        connection.prepare_cached("SELECT id, snapshot, has_ended FROM runs WHERE run = ?1")?;
+        connection.prepare_cached("SELECT id, info, has_ended FROM runs WHERE run = ?1")?;
     let mut found = by_id.query_row([id], read).optional()?;
     if found.is_none()
         && access.is_user()
         && let Ok(number) = id.parse::<i64>()
     {
-        let latest = "SELECT id, snapshot, has_ended FROM runs WHERE number = ?1 ORDER BY accepted_ms DESC LIMIT 1";
+        let latest = "SELECT id, info, has_ended FROM runs WHERE number = ?1 ORDER BY accepted_ms DESC LIMIT 1";
         found = connection
             .prepare_cached(latest)?
             .query_row([number], read)
             .optional()?;
     }
-    Ok(found.filter(|(_, snapshot)| access.allows(&snapshot.origin)))
+    Ok(found.filter(|(_, info)| access.allows_names(&info.client, info.agent.as_deref())))
 }
 
-fn snapshot_of(row: &Row<'_>) -> rusqlite::Result<RunSnapshot> {
-    let mut snapshot: RunSnapshot = json_column(row, "snapshot")?;
-    if row.get("has_ended")? {
-        snapshot.end_if_lost();
-    }
-    Ok(snapshot)
+fn info_of(row: &Row<'_>) -> rusqlite::Result<RunInfo> {
+    let info: RunInfo = json_column(row, "info")?;
+    let has_ended: bool = row.get("has_ended")?;
+    Ok(if has_ended { end_if_lost(info) } else { info })
 }
 
 pub(super) fn json_column<T: DeserializeOwned>(row: &Row<'_>, name: &str) -> rusqlite::Result<T> {
@@ -219,14 +224,13 @@ pub(super) fn json_column<T: DeserializeOwned>(row: &Row<'_>, name: &str) -> rus
     })
 }
 
-impl RunSnapshot {
-    /// Marks a run as failed if it has no end, because its daemon has died.
-    pub fn end_if_lost(&mut self) {
-        if matches!(self.state, RunStatus::Waiting | RunStatus::Running) {
-            self.state = RunStatus::Failed;
-            self.error = Some(lost_run_fault());
-        }
+/// Marks a run as failed if it has no end, because its daemon has died.
+pub fn end_if_lost(mut info: RunInfo) -> RunInfo {
+    if matches!(info.state, RunState::Waiting | RunState::Running) {
+        info.state = RunState::Failed;
+        info.error = Some(lost_run_fault().into());
     }
+    info
 }
 
 /// The error of a run whose end is not known.
@@ -239,11 +243,13 @@ fn lost_run_fault() -> Fault {
 }
 
 /// The last event of a run whose end is not known.
-fn lost_end(snapshot: &RunSnapshot) -> SequencedEvent {
-    SequencedEvent {
-        seq: snapshot.events + 1,
-        at: snapshot.took,
-        what: RunEvent::Ended(Err(lost_run_fault())),
+fn lost_end(info: &RunInfo) -> Event {
+    Event {
+        seq: info.events + 1,
+        at_ms: info.ms,
+        event: EventKind::Ended {
+            outcome: Outcome::Error(lost_run_fault().into()),
+        },
     }
 }
 

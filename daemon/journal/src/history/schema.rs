@@ -1,6 +1,6 @@
 //! Opens the database: its tables, its version, and what happens to a database that cannot be used.
 //!
-//! Invariant: a database that is damaged or newer is renamed, never deleted and never written.
+//! Invariant: a database that is damaged or of another version is renamed, never deleted and never written.
 
 use std::{
     fs::{self, OpenOptions},
@@ -13,17 +13,17 @@ use mux_files::private_file::PrivateMode as _;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// The version of the tables below.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 /// How long a write waits for another daemon's.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `snapshot` and `program` are JSON. A program's `source` and `input` are digests there. Long texts are in `texts`, once
+/// `info` and `program` are JSON. A program's `source` and `input` are digests there. Long texts are in `texts`, once
 /// (see `stored_entry`). The `held_` tables have what a resumed run needs, unmasked.
 const TABLES: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, number INTEGER NOT NULL,
     accepted_ms INTEGER NOT NULL, client TEXT NOT NULL, agent TEXT, has_ended INTEGER NOT NULL,
-    snapshot TEXT NOT NULL, program TEXT NOT NULL
+    info TEXT NOT NULL, program TEXT NOT NULL
 ) STRICT;
 CREATE INDEX runs_by_time ON runs(accepted_ms);
 CREATE INDEX runs_by_owner ON runs(client, agent, accepted_ms);
@@ -57,6 +57,8 @@ CREATE INDEX held_approvals_by_owner ON held_approvals(owner);
 pub(super) enum OpenError {
     #[error("it was written by a newer muxd (version {0})")]
     Newer(i64),
+    #[error("it was written by an earlier muxd (version {0})")]
+    Earlier(i64),
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
     #[error(transparent)]
@@ -67,7 +69,7 @@ impl OpenError {
     /// True if the file itself is the reason, so that a new one would help.
     pub(super) fn needs_new_file(&self) -> bool {
         match self {
-            Self::Newer(_) => true,
+            Self::Newer(_) | Self::Earlier(_) => true,
             Self::Database(error) => is_damage(error),
             Self::File(_) => false,
         }
@@ -105,6 +107,9 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     let version = user_version(&connection)?;
     if version > SCHEMA_VERSION {
         return Err(OpenError::Newer(version));
+    }
+    if version != 0 && version < SCHEMA_VERSION {
+        return Err(OpenError::Earlier(version));
     }
     if version == 0 {
         // Must come before the first table.

@@ -4,13 +4,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use mux_messages::Event;
 use mux_wire::Fault;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    call_log::{CallState, LoggedCall},
-    event::SequencedEvent,
-};
+use crate::call_log::{CallState, LoggedCall};
 
 /// Texts of at least this length are stored once for all runs.
 pub(super) const MIN_SHARED_TEXT_BYTES: usize = 2 << 10;
@@ -18,7 +16,7 @@ pub(super) const MIN_SHARED_TEXT_BYTES: usize = 2 << 10;
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct StoredEntries {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) events: Vec<SequencedEvent>,
+    pub(super) events: Vec<Event>,
     /// Calls that are new or have changed, by their index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) calls: BTreeMap<usize, StoredCall>,

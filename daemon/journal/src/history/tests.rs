@@ -1,16 +1,11 @@
 use std::{fs, path::Path};
 
 use mux_caller::{ClientOrigin, RunAccess};
-use mux_handles::InlineOrStored;
-use mux_wire::{CallTarget, ConsoleLevel, Fault, FaultKind};
+use mux_messages::{EventKind, JsonText, Level, Outcome, RunState};
+use mux_wire::{CallTarget, Fault, FaultKind};
 
 use super::*;
-use crate::{
-    call_log::BegunCall,
-    event::RunEvent,
-    program::Program,
-    run_journal::{JournalOptions, RunStatus},
-};
+use crate::{call_log::BegunCall, program::Program, run_journal::JournalOptions};
 
 pub(super) const ALL: RunAccess = RunAccess::Everyone;
 
@@ -40,7 +35,7 @@ pub(super) fn begin_run(history: &History, id: &str, source: &str, agent: &str) 
     };
     let run = RunJournal::new(id.into(), program, options);
     run.write_to(history.feed());
-    run.push(RunEvent::Started);
+    run.push(EventKind::Started {});
     run
 }
 
@@ -57,7 +52,8 @@ pub(super) fn call(run: &RunJournal, tool: &str, arguments: &str, outcome: &Resu
 }
 
 pub(super) fn end(run: &RunJournal) {
-    run.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
+    let outcome = Outcome::Result(JsonText::from(serde_json::json!(1)));
+    run.push(EventKind::Ended { outcome });
 }
 
 fn listed(history: &History, access: &RunAccess) -> Vec<String> {
@@ -67,7 +63,7 @@ fn listed(history: &History, access: &RunAccess) -> Vec<String> {
     };
     let (runs, total) = history.list(&filter).unwrap();
     assert_eq!(runs.len(), total);
-    runs.into_iter().map(|run| run.id).collect()
+    runs.into_iter().map(|info| info.run).collect()
 }
 
 fn status(history: &History) -> HistoryStatus {
@@ -89,8 +85,8 @@ async fn run_of_an_earlier_daemon_is_shown_with_program_calls_and_events() {
     history.flush().await;
     let denied = Fault::new(FaultKind::Denied, "no");
     call(&run, "s.write", r#"{"as":"hunter22"}"#, &Err(denied));
-    run.push(RunEvent::Console {
-        level: ConsoleLevel::Log,
+    run.push(EventKind::Console {
+        level: Level::Log,
         text: "said hunter22".into(),
     });
     end(&run);
@@ -101,7 +97,7 @@ async fn run_of_an_earlier_daemon_is_shown_with_program_calls_and_events() {
     assert_eq!(history.last_number(), 7);
     for id in ["a-7", "7"] {
         let record = history.record(id, &ALL).unwrap().unwrap();
-        assert_eq!(record.snapshot.state, RunStatus::Succeeded);
+        assert_eq!(record.info.state, RunState::Succeeded);
         assert_eq!(&*record.program.source, "return 1");
         assert_eq!(&*record.program.input, r#"{"password":"***"}"#);
         let [read, write] = &record.calls[..] else {
@@ -159,14 +155,17 @@ async fn run_whose_daemon_died_has_an_unknown_outcome() {
     // A successor leaves the runs of its predecessor alone.
     let beside = History::open(Some(database(&home)), false);
     let found = beside.find("a-1", &ALL).unwrap().unwrap();
-    assert_eq!(found.state, RunStatus::Running);
+    assert_eq!(found.state, RunState::Running);
     drop(beside);
     let history = open(&home);
     assert_eq!(history.last_number(), 1);
     let found = history.find("a-1", &ALL).unwrap().unwrap();
     assert_eq!(found.error.unwrap().kind, FaultKind::UnknownOutcome);
     let events = history.events("a-1", &ALL, 1, 1 << 20).unwrap().unwrap();
-    assert!(events.len() == 1 && events[0].what.is_last(), "{events:?}");
+    let [end] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert!(matches!(end.event, EventKind::Ended { .. }), "{end:?}");
     let after = history.events("a-1", &ALL, 2, 1 << 20).unwrap().unwrap();
     assert!(after.is_empty());
 }
@@ -277,8 +276,8 @@ async fn full_database_costs_runs_that_are_counted_until_there_is_room() {
 
     set_room(1_000).await;
     // The lost row announced this secret.
-    run.push(RunEvent::Console {
-        level: ConsoleLevel::Log,
+    run.push(EventKind::Console {
+        level: Level::Log,
         text: "said t0k3n-of-mine".into(),
     });
     end(&run);
@@ -331,8 +330,8 @@ async fn values_of_excluded_servers_and_agents_are_not_kept() {
     end(&run);
     let other = begin_run(&history, "a-2", "return 1", "private");
     call(&other, "s.read", r#"{"q":"plain-c"}"#, &Ok("2".into()));
-    other.push(RunEvent::Console {
-        level: ConsoleLevel::Log,
+    other.push(EventKind::Console {
+        level: Level::Log,
         text: "plain-d".into(),
     });
     end(&other);

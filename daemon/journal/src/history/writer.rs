@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use mux_messages::{RunInfo, RunState};
 use mux_secrets::{KnownSecrets, Masker};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -19,9 +20,8 @@ use super::{
     stored_entry::{MIN_SHARED_TEXT_BYTES, StoredCall, StoredEntries, StoredText},
 };
 use crate::{
-    event::SequencedEvent,
     program::Program,
-    run_journal::{RunJournal, RunSnapshot, RunStatus, UnwrittenPart, run_number},
+    run_journal::{RunJournal, UnwrittenPart, run_number},
 };
 
 /// How long the history rests after a write failed.
@@ -265,8 +265,8 @@ impl RunWriter<'_> {
             .agent
             .as_ref()
             .is_some_and(|agent| self.limits.bare_agents.contains(agent));
-        let id = self.write_run(&masker, program, &part.snapshot, is_bare_agent)?;
-        let mut events: Vec<SequencedEvent> = part.events.clone();
+        let id = self.write_run(&masker, program, &part.info, is_bare_agent)?;
+        let mut events = part.events.clone();
         if is_bare_agent {
             events.iter_mut().for_each(masking::withhold_values);
         }
@@ -312,16 +312,16 @@ impl RunWriter<'_> {
         &self,
         masker: &Masker,
         program: &Program,
-        snapshot: &RunSnapshot,
+        info: &RunInfo,
         is_bare: bool,
     ) -> Result<i64, HistoryError> {
-        let has_ended = matches!(snapshot.state, RunStatus::Succeeded | RunStatus::Failed);
-        let shown = masker.json(&serde_json::to_string(snapshot)?);
-        let update = "UPDATE runs SET has_ended = ?2, snapshot = ?3 WHERE run = ?1 RETURNING id";
+        let has_ended = matches!(info.state, RunState::Succeeded | RunState::Failed);
+        let shown = masker.json(&serde_json::to_string(info)?);
+        let update = "UPDATE runs SET has_ended = ?2, info = ?3 WHERE run = ?1 RETURNING id";
         let known: Option<i64> = self
             .transaction
             .prepare_cached(update)?
-            .query_row(params![snapshot.id, has_ended, shown], |row| row.get(0))
+            .query_row(params![info.run, has_ended, shown], |row| row.get(0))
             .optional()?;
         if let Some(id) = known {
             return Ok(id);
@@ -338,15 +338,15 @@ impl RunWriter<'_> {
             title: masker.text(&program.title),
             ..program.clone()
         };
-        let insert = "INSERT INTO runs(run, number, accepted_ms, client, agent, has_ended, snapshot, program) \
+        let insert = "INSERT INTO runs(run, number, accepted_ms, client, agent, has_ended, info, program) \
                       VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id";
         let id = self.transaction.prepare_cached(insert)?.query_row(
             params![
-                snapshot.id,
-                to_i64(run_number(&snapshot.id)),
-                epoch_ms(snapshot.accepted),
-                snapshot.origin.client,
-                snapshot.origin.agent,
+                info.run,
+                to_i64(run_number(&info.run)),
+                to_i64(info.accepted_ms),
+                info.client,
+                info.agent,
                 has_ended,
                 shown,
                 serde_json::to_string(&stored)?,

@@ -261,7 +261,7 @@ proptest! {
         let written = which.get(&tool_paths(server, name)).clone();
         let word = if asks { RuleAction::Ask } else { RuleAction::Deny };
         let glob = toml::Value::String(written);
-        let text = format!("[[policy]]\nmatch = {glob}\naction = {:?}\n", word.word());
+        let text = format!("[[policy]]\nmatch = {glob}\naction = {:?}\n", word.as_str());
         let (policies, _) = policies(&text);
         prop_assert_eq!(action(&policies, server, name, None, "{}"), word, "{}", glob);
     }

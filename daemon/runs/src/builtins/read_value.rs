@@ -63,7 +63,7 @@ mod tests {
             StoredValueLimits::default(),
         );
         let value = json!({ "text": "ä".repeat(1000) });
-        let handle = handles.keep(value.to_string(), "it").await.unwrap().name;
+        let handle = handles.keep(value.to_string(), "it").await.unwrap().handle;
         assert_eq!(
             asked(&handles, json!({ "handle": handle })).await.unwrap(),
             value

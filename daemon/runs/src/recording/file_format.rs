@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use mux_journal::{CallState, LoggedCall, Program};
-use mux_program::ProgramLanguage;
+use mux_messages::Language;
 
 /// The current format version, and the only one so far.
 const RECORDING_VERSION: u32 = 1;
@@ -119,11 +119,11 @@ impl RunRecording {
 }
 
 impl RecordedProgram {
-    pub fn language(&self) -> ProgramLanguage {
+    pub fn language(&self) -> Language {
         if self.steps {
-            ProgramLanguage::Json
+            Language::Json
         } else {
-            ProgramLanguage::TypeScript
+            Language::TypeScript
         }
     }
 }
@@ -132,9 +132,9 @@ impl RecordedProgram {
     pub(super) fn of(program: &Program, names: String) -> Self {
         Self {
             source: program.source.as_ref().to_owned(),
-            steps: program.language == ProgramLanguage::Json,
+            steps: program.language == Language::Json,
             input: raw_json(&program.input),
-            timeout_ms: Some(u64::try_from(program.wall.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: Some(mux_messages::millis(program.wall)),
             agent: program.origin.agent.clone(),
             names,
         }

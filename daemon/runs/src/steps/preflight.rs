@@ -18,7 +18,7 @@ use crate::{
     run_context::RunContext,
 };
 use mux_catalog::{Scope, Tool};
-use mux_journal::RunEvent;
+use mux_messages::{Error, EventKind};
 use mux_program::{PlanStep, StepOrder, StepPlan};
 use mux_upstream::Upstreams;
 
@@ -83,7 +83,8 @@ pub(super) async fn run_preflight(
         let warnings = type_warnings(plan, &changes, context, (inspector, agent.as_deref())).await;
         if !warnings.is_empty() {
             let unchecked = None;
-            let checked = RunEvent::Checked {
+            let warnings = warnings.into_iter().map(Error::from).collect();
+            let checked = EventKind::Checked {
                 warnings,
                 unchecked,
             };

@@ -14,7 +14,7 @@ use super::{
     step_call::EndedStep,
     step_summary::{self, StepResultView},
 };
-use mux_journal::{RunEvent, StepEvent, StepProgress};
+use mux_messages::EventKind;
 use mux_program::{OnError, PlanStep, StepOrder, StepPlan, short_text};
 
 pub(super) enum StepState {
@@ -90,19 +90,22 @@ impl StepSchedule {
         Some((index, halt))
     }
 
-    pub(super) fn started_event(&self, index: usize) -> RunEvent {
+    pub(super) fn started_event(&self, index: usize) -> EventKind {
         let step = &self.plan.steps[index];
-        let description = step.description.as_deref().map(short_text);
-        step_event(step, StepProgress::Started { description })
+        EventKind::StepStarted {
+            step: step.id.clone(),
+            tool: step.tool.clone(),
+            description: step.description.as_deref().map(short_text),
+        }
     }
 
-    pub(super) fn ended_event(&self, ended: &EndedStep) -> RunEvent {
+    pub(super) fn ended_event(&self, ended: &EndedStep) -> EventKind {
         let outcome = ended.outcome.as_ref().map(|given| given.result.len());
         step_ended(&self.plan.steps[ended.index], ended.took, outcome)
     }
 
     /// Records the end of a step. Returns the steps that are skipped as a consequence.
-    pub(super) fn finish_step(&mut self, ended: EndedStep) -> Vec<(usize, RunEvent)> {
+    pub(super) fn finish_step(&mut self, ended: EndedStep) -> Vec<(usize, EventKind)> {
         let EndedStep {
             index,
             took,
@@ -169,12 +172,13 @@ impl StepSchedule {
         })
     }
 
-    fn skip_step(&mut self, index: usize, reason: String) -> RunEvent {
+    fn skip_step(&mut self, index: usize, reason: String) -> EventKind {
         let step = &self.plan.steps[index];
-        let progress = StepProgress::Skipped {
+        let event = EventKind::StepSkipped {
+            step: step.id.clone(),
+            tool: step.tool.clone(),
             reason: reason.clone(),
         };
-        let event = step_event(step, progress);
         self.states[index] = StepState::Skipped { reason };
         event
     }
@@ -208,7 +212,7 @@ impl StepSchedule {
     }
 
     /// Skips all waiting steps and marks all running ones as failed.
-    pub(super) fn cancel_remaining(&mut self, why: Option<&Fault>) -> Vec<RunEvent> {
+    pub(super) fn cancel_remaining(&mut self, why: Option<&Fault>) -> Vec<EventKind> {
         let mut events = Vec::new();
         for index in 0..self.states.len() {
             let step = &self.plan.steps[index];
@@ -274,19 +278,14 @@ impl StepSchedule {
         fault
     }
 }
-fn step_event(step: &PlanStep, progress: StepProgress) -> RunEvent {
-    RunEvent::Step(StepEvent {
-        step: step.id.clone(),
-        tool: step.tool.clone(),
-        progress,
-    })
-}
 
 /// The event of a step's end. The fault's details are only in the summary.
-fn step_ended(step: &PlanStep, took: Duration, outcome: Result<usize, &Fault>) -> RunEvent {
-    let outcome = outcome.map_err(|fault| Fault {
-        details: None,
-        ..fault.clone()
-    });
-    step_event(step, StepProgress::Ended { took, outcome })
+fn step_ended(step: &PlanStep, took: Duration, outcome: Result<usize, &Fault>) -> EventKind {
+    EventKind::StepEnded {
+        step: step.id.clone(),
+        tool: step.tool.clone(),
+        ms: took.as_secs_f64() * 1e3,
+        bytes: *outcome.as_ref().unwrap_or(&0),
+        error: outcome.err().map(Fault::to_event_error),
+    }
 }

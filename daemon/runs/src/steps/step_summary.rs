@@ -10,12 +10,14 @@
 //!
 //! Invariant: a truncated value has a handle to the complete value, unless that could not be stored.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use mux_wire::Fault;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use mux_handles::{InlineOrStored, StoredValues, ValueHandle};
+use mux_handles::StoredValues;
+use mux_messages::{Handle, Held, millis};
 
 /// A longer result of a step is stored, and shown as a preview.
 const MAX_INLINE_STEP_RESULT_BYTES: usize = 1_000;
@@ -32,7 +34,8 @@ pub(super) struct StepResultView {
 
 enum StepResultContent {
     Value(Value),
-    Stored(ValueHandle),
+    /// The handle, and when the result was stored.
+    Stored(Handle, Instant),
     /// The beginning of a result that could not be stored.
     Lost(String),
 }
@@ -47,7 +50,7 @@ impl StepResultView {
                 .keep(result.to_owned(), "the result of a step")
                 .await
             {
-                Ok(handle) => StepResultContent::Stored(handle),
+                Ok(handle) => StepResultContent::Stored(handle, Instant::now()),
                 Err(_) => {
                     StepResultContent::Lost(result.chars().take(STEP_PREVIEW_CHARS).collect())
                 }
@@ -63,8 +66,8 @@ impl StepResultView {
         members.insert("bytes".into(), self.bytes.into());
         match &self.what {
             StepResultContent::Value(value) => drop(members.insert("result".into(), value.clone())),
-            StepResultContent::Stored(handle) => {
-                drop(members.insert("stored".into(), stored_handle_json(handle)));
+            StepResultContent::Stored(handle, at) => {
+                drop(members.insert("stored".into(), stored_handle_json(handle, *at)));
             }
             StepResultContent::Lost(preview) => {
                 drop(members.insert("preview".into(), preview.as_str().into()));
@@ -73,15 +76,13 @@ impl StepResultView {
     }
 }
 
-fn stored_handle_json(handle: &ValueHandle) -> Value {
-    let preview: String = handle.preview.chars().take(STEP_PREVIEW_CHARS).collect();
-    let left = handle.expires.duration_since(SystemTime::now());
-    let left = u64::try_from(left.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
-    json!({
-        "handle": handle.name,
-        "bytes": handle.bytes,
-        "preview": preview,
-        "expires_ms": left,
+fn stored_handle_json(handle: &Handle, stored_at: Instant) -> Value {
+    json!(Handle {
+        preview: handle.preview.chars().take(STEP_PREVIEW_CHARS).collect(),
+        expires_ms: handle
+            .expires_ms
+            .saturating_sub(millis(stored_at.elapsed())),
+        ..handle.clone()
     })
 }
 
@@ -125,8 +126,11 @@ pub(super) async fn summary_document(
         format!("\"result\":{result}")
     } else {
         match handles.inline_or_keep(result, "the result").await?.0 {
-            InlineOrStored::Inline(result) => format!("\"result\":{result}"),
-            InlineOrStored::Stored(handle) => format!("\"stored\":{}", stored_handle_json(&handle)),
+            Held::Value(result) => format!("\"result\":{result}"),
+            Held::Stored(handle) => {
+                let stored = stored_handle_json(&handle, Instant::now());
+                format!("\"stored\":{stored}")
+            }
         }
     };
     Ok(format!("{{\"ok\":true,\"steps\":{steps},{end}}}"))

@@ -19,6 +19,7 @@ use mux_catalog::{
     ServerWarningCode::{DiscardedFiles, Instructions, LeftOut, Other, Repaired, SecretResult},
     ToolSet,
 };
+pub use mux_messages::ServerCause as UnavailableCause;
 use mux_settings::{EntryError, ShareMode, StartMode};
 use mux_wire::Fault;
 
@@ -57,23 +58,16 @@ pub struct ServerView {
 }
 
 /// The reason a server cannot be used, if the remedy depends on the reason.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum UnavailableCause {
-    MissingProgram,
-    UnsetVariable(String),
-    UnsetSecret(String),
-    UnreadableSecret(String),
-}
-
-impl UnavailableCause {
-    fn of_entry_error(error: &EntryError) -> Option<Self> {
-        match error {
-            EntryError::UnsetVariable(name) => Some(Self::UnsetVariable(name.clone())),
-            EntryError::UnsetSecret(name) => Some(Self::UnsetSecret(name.clone())),
-            EntryError::UnreadableSecret { name, .. } => Some(Self::UnreadableSecret(name.clone())),
-            EntryError::Invalid(_) => None,
+fn cause_of_entry_error(error: &EntryError) -> Option<UnavailableCause> {
+    let name = |name: &str| name.to_owned();
+    Some(match error {
+        EntryError::UnsetVariable(unset) => UnavailableCause::UnsetVariable { name: name(unset) },
+        EntryError::UnsetSecret(unset) => UnavailableCause::UnsetSecret { name: name(unset) },
+        EntryError::UnreadableSecret { name: secret, .. } => {
+            UnavailableCause::UnreadableSecret { name: name(secret) }
         }
-    }
+        EntryError::Invalid(_) => return None,
+    })
 }
 
 impl Server {
@@ -118,7 +112,7 @@ impl Server {
             return ServerView {
                 state: UpstreamState::Broken,
                 reason: error.map(ToString::to_string),
-                cause: error.and_then(UnavailableCause::of_entry_error),
+                cause: error.and_then(cause_of_entry_error),
                 ..ServerView::default()
             };
         };
