@@ -30,7 +30,7 @@ pub(super) fn problems(env: &TestEnv) -> Vec<String> {
     let problems = status["problems"].as_array().unwrap();
     problems
         .iter()
-        .map(|p| p.as_str().unwrap().to_owned())
+        .map(|problem| problem["message"].as_str().unwrap().to_owned())
         .collect()
 }
 

@@ -76,7 +76,7 @@ impl Home {
         let warnings = servers[0]["warnings"].as_array().cloned();
         let warnings = warnings.unwrap_or_default().into_iter();
         warnings
-            .map(|text| text.as_str().unwrap().to_owned())
+            .map(|warning| warning["text"].as_str().unwrap().to_owned())
             .collect()
     }
 

@@ -126,7 +126,7 @@ async fn list_servers(name: Option<&str>, json: bool) -> CommandResult {
     let mut servers = session.client.servers(within_seconds(10)).await??;
     // A file that was refused explains why a server is missing.
     let status = session.client.status(within_seconds(10)).await?;
-    let problems = status.map(|status| status.problem_details);
+    let problems = status.map(|status| status.problems);
     let problems = problems.unwrap_or_default();
     if let Some(name) = name {
         servers.retain(|server| server.name == name);

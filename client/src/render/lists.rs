@@ -8,8 +8,7 @@ use std::{
 use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{
-    AuthState, ProblemDetail, SandboxInfo, SandboxState, ServerInfo, ServerState, ToolInfo,
-    ToolList,
+    AuthState, Problem, SandboxInfo, SandboxState, ServerInfo, ServerState, ToolInfo, ToolList,
 };
 
 use super::{
@@ -211,7 +210,7 @@ fn first_line(description: &str) -> Option<String> {
 
 pub(crate) fn servers(
     servers: &[ServerInfo],
-    problems: &[ProblemDetail],
+    problems: &[Problem],
     config: &Path,
     json: bool,
 ) -> ExitCode {
@@ -292,19 +291,18 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
             remarks.push(format!("{}: {}", session.of, reason.trim()));
         }
     }
-    let warnings = server.warnings_with_fixes();
-    let warnings = warnings.filter(|(_, fix)| fix.is_some());
-    remarks.extend(warnings.map(|(text, _)| text.to_owned()));
+    let warnings = server.warnings.iter();
+    let warnings = warnings.filter(|warning| warning.fix.is_some());
+    remarks.extend(warnings.map(|warning| warning.text.clone()));
     remarks.extend(server.sandbox.iter().flat_map(sandbox_remarks));
     remarks
 }
 
 /// The repairs of the server's messages. They do not matter to a user who lists several servers.
 fn repair_remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
-    server
-        .warnings_with_fixes()
-        .filter(|(_, fix)| fix.is_none())
-        .map(|(text, _)| text.to_owned())
+    let warnings = server.warnings.iter();
+    let repairs = warnings.filter(|warning| warning.fix.is_none());
+    repairs.map(|warning| warning.text.clone())
 }
 
 /// The layers of a sandbox, its grants, and its denials.

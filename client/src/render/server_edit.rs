@@ -160,7 +160,7 @@ fn print_connection(edit: &ServerEdit) {
         );
         // The server's current tools are pinned.
         for warning in &info.warnings {
-            warn(warning);
+            warn(&warning.text);
         }
     }
     if edit.auth.is_some() {

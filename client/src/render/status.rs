@@ -40,7 +40,7 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
         }
     }
     for problem in &status.problems {
-        warn(problem);
+        warn(&problem.message);
     }
     ExitCode::SUCCESS
 }

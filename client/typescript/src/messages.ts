@@ -1169,7 +1169,7 @@ export interface PolicyStep {
 }
 
 /** A persistent problem. */
-export interface ProblemDetail {
+export interface Problem {
   /**
    * The subject: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
    * `credentials`. Newer daemons may send others.
@@ -1688,12 +1688,7 @@ export interface ServerInfo {
   /** Milliseconds until the next attempt, while the server is backing off. */
   retry_in_ms?: number;
   /** Warnings for the user, such as tools that have changed. */
-  warnings?: string[];
-  /**
-   * The fix of each of `warnings`, in the same order, or null if there is nothing to do: muxd repaired a message that
-   * deviates from MCP.
-   */
-  warning_fixes?: (string | null)[];
+  warnings?: ServerWarning[];
   /** The project whose file defines it, for a server from a project. */
   project?: string;
   /** For a source: an API that the daemon calls itself. */
@@ -1723,6 +1718,13 @@ export type ServerState =
   | "broken"
   /** The configuration disables it: `mux servers enable NAME`. */
   | "disabled";
+
+/** A warning about a server. */
+export interface ServerWarning {
+  text: string;
+  /** The fix. Absent if there is nothing to do: muxd repaired a message that deviates from MCP. */
+  fix?: string;
+}
 
 /** One session of a server that has several. */
 export interface SessionInfo {
@@ -1847,9 +1849,7 @@ export interface Status {
   socket: string;
   log: string;
   /** Persistent problems: a config that does not parse, workers that do not start. */
-  problems: string[];
-  /** The same problems, with codes to decide by. */
-  problem_details?: ProblemDetail[];
+  problems: Problem[];
   /** The features that the daemon's machine currently prevents. */
   degraded?: Degraded[];
   tokens?: TokenStatus;

@@ -49,5 +49,5 @@ function details(server: ServerInfo): string {
   if (server.start_ms !== undefined) lines.push(`started in ${server.start_ms} ms`);
   lines.push(`${server.calls} calls, ${server.starts} starts`);
   for (const session of server.sessions ?? []) lines.push(`session for ${session.of}: ${session.state}`);
-  return [...lines, ...(server.warnings ?? [])].join("\n");
+  return [...lines, ...(server.warnings ?? []).map((warning) => warning.text)].join("\n");
 }

@@ -74,7 +74,7 @@ test("a server shows its state, and what to do about it", () => {
   const view = (more: Partial<ServerInfo>) => serverViews([{ ...server, ...more }])[0];
   assert.equal(view({})?.description, "ready, 3 tools, 1 calls in flight");
   assert.equal(view({})?.icon, "pass");
-  const locked = view({ state: "failed", auth: "required", warnings: ["tools changed"] });
+  const locked = view({ state: "failed", auth: "required", warnings: [{ text: "tools changed" }] });
   assert.equal(locked?.icon, "key");
   assert.match(locked?.details ?? "", /mux servers login docs[\s\S]*tools changed/);
   assert.ok(!view({ state: "disabled" })?.restarts);

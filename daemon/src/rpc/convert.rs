@@ -1,4 +1,4 @@
-//! Conversions between the daemon's own types and the wire types.
+//! Answers that need more than one of the daemon's types.
 
 use std::{
     collections::BTreeMap,
@@ -68,10 +68,10 @@ pub(super) fn add_warnings(
         "servers"
     };
     for warning in warnings {
-        server
-            .warning_fixes
-            .push(warning.fix(section, &server.name));
-        server.warnings.push(warning.text);
+        server.warnings.push(wire::ServerWarning {
+            fix: warning.fix(section, &server.name),
+            text: warning.text,
+        });
     }
 }
 
@@ -155,7 +155,6 @@ pub(super) async fn server_info(
         who: account.as_ref().and_then(|account| account.who()),
         retry_in_ms: view.retry_in.map(wire::millis),
         warnings: Vec::new(),
-        warning_fixes: Vec::new(),
         project: server.project().map(Into::into),
         source: described.map(sources::source_info),
         sandbox: sandbox_info(server, view.sandbox, &denied_files),

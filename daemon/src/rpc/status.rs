@@ -81,12 +81,8 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         socket: daemon.paths.socket.clone(),
         log: daemon.paths.log.clone(),
         problems: problems
-            .iter()
-            .map(|problem| problem.message.clone())
-            .collect(),
-        problem_details: problems
             .into_iter()
-            .map(|problem| wire::ProblemDetail {
+            .map(|problem| wire::Problem {
                 fix: problem.fix(&daemon.paths.config),
                 code: problem.code.as_str().to_owned(),
                 server: problem.server,

@@ -77,7 +77,8 @@ impl PinnedServer {
     }
 
     async fn warnings(&self) -> Vec<String> {
-        self.client.server("fix").await.warnings
+        let warnings = self.client.server("fix").await.warnings;
+        warnings.into_iter().map(|warning| warning.text).collect()
     }
 
     async fn standing(&self, tool: &str) -> PinStanding {

@@ -54,11 +54,7 @@ pub struct ServerInfo {
     pub retry_in_ms: Option<u64>,
     /// Warnings for the user, such as tools that have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    /// The fix of each of `warnings`, in the same order, or null if there is nothing to do: muxd repaired a message that
-    /// deviates from MCP.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warning_fixes: Vec<Option<String>>,
+    pub warnings: Vec<ServerWarning>,
     /// The project whose file defines it, for a server from a project.
     pub project: Option<PathBuf>,
     /// For a source: an API that the daemon calls itself.
@@ -67,12 +63,14 @@ pub struct ServerInfo {
     pub sandbox: Option<SandboxInfo>,
 }
 
-impl ServerInfo {
-    /// The warnings, each with its fix.
-    pub fn warnings_with_fixes(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        let fixes = self.warning_fixes.iter().map(Option::as_deref);
-        self.warnings.iter().map(String::as_str).zip(fixes)
-    }
+/// A warning about a server.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerWarning {
+    pub text: String,
+    /// The fix. Absent if there is nothing to do: muxd repaired a message that deviates from MCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
 }
 
 /// The sandbox of a server.
@@ -175,7 +173,7 @@ pub enum ServerState {
 /// A persistent problem.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProblemDetail {
+pub struct Problem {
     /// The subject: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
     /// `credentials`. Newer daemons may send others.
     pub code: String,
@@ -213,10 +211,7 @@ pub struct Status {
     pub socket: PathBuf,
     pub log: PathBuf,
     /// Persistent problems: a config that does not parse, workers that do not start.
-    pub problems: Vec<String>,
-    /// The same problems, with codes to decide by.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problem_details: Vec<ProblemDetail>,
+    pub problems: Vec<Problem>,
     /// The features that the daemon's machine currently prevents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<Degraded>,

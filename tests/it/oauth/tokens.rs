@@ -148,7 +148,7 @@ fn oauth_missing_scope_is_named_and_requested_by_the_next_login() {
         .fails(5, &["auth_required", "scope admin", hint]);
     // Other tools still work.
     env.mux(ECHO).ok();
-    let warning = info(&env)["warnings"][0]
+    let warning = info(&env)["warnings"][0]["text"]
         .as_str()
         .unwrap_or_default()
         .to_owned();

@@ -16,11 +16,11 @@ mod upgrade;
 use mux_proto::{
     AuthState, CallAnswer, CallRecord, CheckerStatus, ConnectedAgent, Diagnostics, EarlierLoad,
     Error, Event, EventKind, EventPage, FenceInfo, Forgotten, Handle, Held, KeptValue, Kind,
-    Language, Level, MissingServer, Outcome, ProblemDetail, ReadPage, ReloadReport, RunCounts,
-    RunInfo, RunJournal, RunList, RunProgram, RunStarted, RunState, SandboxInfo, SandboxState,
-    SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote,
-    Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage,
-    Welcome, WorkerStatus, service::MuxResponse,
+    Language, Level, MissingServer, Outcome, Problem, ReadPage, ReloadReport, RunCounts, RunInfo,
+    RunJournal, RunList, RunProgram, RunStarted, RunState, SandboxInfo, SandboxState,
+    SectionChange, ServerCause, ServerInfo, ServerState, ServerWarning, SessionInfo, SourceInfo,
+    SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList,
+    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::{Value, json};
 
@@ -406,8 +406,10 @@ fn server() -> ServerInfo {
         account: Some("work".into()),
         who: Some("ada@example.com".into()),
         retry_in_ms: Some(250),
-        warnings: vec!["something".into()],
-        warning_fixes: vec![Some("exclude the tool".into())],
+        warnings: vec![ServerWarning {
+            text: "something".into(),
+            fix: Some("exclude the tool".into()),
+        }],
         project: Some("/home/me/project".into()),
         source: Some(SourceInfo {
             kind: Some("openapi".into()),
@@ -468,8 +470,7 @@ fn status() -> Status {
         config: "/home/me/.config/mux/config.toml".into(),
         socket: "/run/user/1000/mux/muxd.sock".into(),
         log: "/home/me/.local/state/mux/log".into(),
-        problems: vec!["something".into()],
-        problem_details: vec![ProblemDetail {
+        problems: vec![Problem {
             code: "server".into(),
             server: Some("fix".into()),
             message: "something".into(),
@@ -505,7 +506,6 @@ fn status_on_a_bad_day() -> Status {
     Status {
         servers: Vec::new(),
         problems: Vec::new(),
-        problem_details: Vec::new(),
         tokens: None,
         degraded: vec![mux_proto::Degraded {
             mode: "disk_full".into(),

@@ -94,7 +94,7 @@ fn runs_go_on_without_a_history() {
     ]);
     assert_eq!(run.ok().json()["result"], json!({ "sum": 3 }));
     let status = env.mux(["--json", "status"]).ok().json();
-    let problems = status["problem_details"].as_array().unwrap();
+    let problems = status["problems"].as_array().unwrap();
     let history = problems.iter().find(|problem| problem["code"] == "history");
     let message = history.unwrap()["message"].as_str().unwrap();
     assert!(

@@ -1,6 +1,6 @@
 //! Problems that the daemon found in the configuration, and servers that cannot be used.
 
-use mux_proto::{SandboxState, ServerState, Status, endpoint::Dirs};
+use mux_proto::{SandboxState, ServerState, ServerWarning, Status, endpoint::Dirs};
 
 use super::{
     super::server_problem::{ServerNeed, ServerProblem, find_problem},
@@ -13,7 +13,7 @@ const SERVERS_GROUP: &str = "servers";
 /// `dirs` has the configuration, with the programs of servers that muxd does not find.
 pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
-    for problem in &status.problem_details {
+    for problem in &status.problems {
         // The server is shown below.
         if problem.server.is_some() {
             continue;
@@ -39,15 +39,15 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
         for check in &mut group.checks[before..] {
             check.detail.clone_from(&server.detail);
         }
-        for (warning, fix) in server.warnings_with_fixes() {
+        for ServerWarning { text, fix } in &server.warnings {
             let Some(fix) = fix else {
-                group.note(format!("{name}: {warning}"), None);
+                group.note(format!("{name}: {text}"), None);
                 continue;
             };
             // The remarks on a source end with their fix.
-            let text = warning.strip_suffix(fix);
-            let text = text.and_then(|text| text.strip_suffix("; "));
-            group.warn(format!("{name}: {}", text.unwrap_or(warning)), fix);
+            let remark = text.strip_suffix(fix.as_str());
+            let remark = remark.and_then(|remark| remark.strip_suffix("; "));
+            group.warn(format!("{name}: {}", remark.unwrap_or(text)), fix);
         }
     }
     if let Some(note) = status
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn warnings_are_shown_with_the_fixes_of_the_daemon() {
         let shown = |warning: &str, fix: Value| {
-            let fields = json!({ "state": "ready", "warnings": [warning], "warning_fixes": [fix] });
+            let fields = json!({ "state": "ready", "warnings": [{ "text": warning, "fix": fix }] });
             let check = check_of(&fields);
             (check.verdict, check.message, check.fix)
         };

@@ -51,7 +51,7 @@ export function overview() {
   return [
     h("h1", { class: "unseen" }, "Overview"),
     cards(),
-    status.problems.map((problem) => h("p", { class: "problem", role: "alert", key: problem }, prose(problem, 600))),
+    status.problems.map((problem) => h("p", { class: "problem", role: "alert", key: problem.message }, prose(problem.message, 600))),
     h("h2", {}, h("a", { href: "#/servers" }, "Servers")),
     list.length ? serverTable(list) : noServers(),
     rest > 0 && h("p", {}, h("a", { href: "#/servers" }, `Show ${count(rest, "more server")}`)),

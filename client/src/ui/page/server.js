@@ -146,7 +146,7 @@ export function server(server) {
     outcome(server),
     server.reason && error({ message: server.reason, hint: server.detail }, `server ${name}`),
     next && h("p", {}, next),
-    (server.warnings ?? []).map((warning) => h("p", { class: "problem", key: warning }, prose(warning, 600))),
+    (server.warnings ?? []).map((warning) => h("p", { class: "problem", key: warning.text }, prose(warning.text, 600))),
     facts(server),
     h("h2", {}, server.source ? "Source" : /^https?:/.test(server.command) ? "Address" : "Command"),
     long(server.command || server.source?.description || "", `command ${name}`),

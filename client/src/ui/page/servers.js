@@ -25,7 +25,7 @@ export function mostUrgentFirst(list) {
 }
 
 function row(server, acts) {
-  const why = server.reason ?? server.warnings?.[0];
+  const why = server.reason ?? server.warnings?.[0]?.text;
   return h(
     "tr",
     { key: `${server.project ?? ""} ${server.name}`, class: needsAttention(server) ? "urgent" : "" },

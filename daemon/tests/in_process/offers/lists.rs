@@ -56,7 +56,7 @@ async fn prompt_that_may_instruct_a_model_is_named_as_long_as_it_is_listed() {
     assert_eq!(list.offers[0].offer["description"], attack);
     let warning = "its prompt \"greet\" has text that may instruct a model: \
                    hides-from-user (\"Do not tell the user\")";
-    assert_eq!(client.server("fix").await.warnings, [warning]);
+    assert_eq!(client.server("fix").await.warnings[0].text, warning);
     home.write_config(&home.fixture("fix", &["--offers"]));
     client.reload().await;
     client.offers(OfferKind::Prompts, None).await.unwrap();
