@@ -44,7 +44,7 @@ pub(super) struct ConnectionState {
     peer: PeerIds,
     /// Set if the connection uses a reserved descriptor. The client may ask for the status and stop the daemon, and
     /// every other request fails.
-    cramped: bool,
+    has_reserved_descriptor: bool,
     hello: OnceLock<Hello>,
     origin: OnceLock<Arc<ClientOrigin>>,
     turn: OnceLock<QueueKey>,
@@ -66,10 +66,15 @@ pub(super) struct ConnectionState {
 }
 
 impl ConnectionState {
-    pub(super) fn new(daemon: Arc<Daemon>, number: u64, peer: PeerIds, cramped: bool) -> Arc<Self> {
+    pub(super) fn new(
+        daemon: Arc<Daemon>,
+        number: u64,
+        peer: PeerIds,
+        has_reserved_descriptor: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             peer,
-            cramped,
+            has_reserved_descriptor,
             mailbox: OnceLock::new(),
             arrival: OnceCell::new(),
             daemon,
@@ -87,7 +92,7 @@ impl ConnectionState {
     }
 
     /// Accepts the client's hello. Returns false if the daemon is ending. A second hello changes nothing.
-    pub(super) fn greet(&self, hello: Hello) -> bool {
+    pub(super) fn accept_hello(&self, hello: Hello) -> bool {
         if !self.is_probe(&hello) {
             let Some(present) = self.daemon.activity.admit_client() else {
                 return false;
@@ -103,8 +108,8 @@ impl ConnectionState {
         true
     }
 
-    pub(super) fn is_cramped(&self) -> bool {
-        self.cramped
+    pub(super) fn uses_reserved_descriptor(&self) -> bool {
+        self.has_reserved_descriptor
     }
 
     /// True for the watchdog probe's connection, which is not counted as a client.
@@ -173,7 +178,7 @@ impl ConnectionState {
     }
 
     /// Looks up the project of the client's directory, unless that was done before.
-    pub(super) async fn arrive(&self) {
+    pub(super) async fn load_project(&self) {
         let workspace = self.origin().workspace.clone();
         self.arrival
             .get_or_init(|| async move {

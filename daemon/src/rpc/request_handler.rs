@@ -35,7 +35,7 @@ impl RequestHandler {
     async fn configured(&self) -> wire::Result<&Arc<Daemon>> {
         let daemon = self.daemon()?;
         daemon.configured().await;
-        self.0.arrive().await;
+        self.0.load_project().await;
         Ok(daemon)
     }
 
@@ -56,15 +56,15 @@ impl RequestHandler {
     }
 
     fn daemon(&self) -> wire::Result<&Arc<Daemon>> {
-        if self.0.is_cramped() {
+        if self.0.uses_reserved_descriptor() {
             Err(status::descriptors_exhausted())
         } else {
-            self.anyway()
+            self.daemon_unchecked()
         }
     }
 
     /// The daemon, even for a client that was accepted with a reserved descriptor.
-    fn anyway(&self) -> wire::Result<&Arc<Daemon>> {
+    fn daemon_unchecked(&self) -> wire::Result<&Arc<Daemon>> {
         self.0.open().ok_or_else(|| {
             let message = "`hello` comes first on every connection";
             wire::Error::new(Kind::Internal, message)
@@ -81,7 +81,7 @@ impl wire::Mux for RequestHandler {
         } else {
             debug!(client, version, "hello");
         }
-        if !self.0.greet(hello) {
+        if !self.0.accept_hello(hello) {
             return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")
                 .hint("connect again: the next muxd is starting"));
         }
@@ -89,7 +89,7 @@ impl wire::Mux for RequestHandler {
     }
 
     async fn retire(self, _: Context, reason: String) -> wire::Result<()> {
-        let daemon = self.anyway()?;
+        let daemon = self.daemon_unchecked()?;
         info!(reason, "shutdown requested");
         daemon.former.stop(false).await;
         daemon.shutdown.request();
@@ -97,7 +97,7 @@ impl wire::Mux for RequestHandler {
     }
 
     async fn status(self, _: Context) -> wire::Result<wire::Status> {
-        let daemon = self.anyway()?;
+        let daemon = self.daemon_unchecked()?;
         // Bounded, because `status` must always answer soon.
         drop(timeout(CONFIG_WAIT_TIMEOUT, self.configured()).await);
         Ok(status::daemon_status(daemon, &self.0).await)
@@ -183,7 +183,7 @@ impl wire::Mux for RequestHandler {
     }
 
     async fn stop(self, _: Context, request: wire::StopRequest) -> wire::Result<()> {
-        let daemon = self.anyway()?;
+        let daemon = self.daemon_unchecked()?;
         debug!(now = request.now, "stop requested");
         daemon.former.stop(request.now).await;
         if request.now {
