@@ -67,6 +67,12 @@ impl ApprovalCover {
     }
 }
 
+impl From<blake3::Hash> for ApprovalCover {
+    fn from(hash: blake3::Hash) -> Self {
+        Self(hash.into())
+    }
+}
+
 impl ApprovalSubject {
     pub fn new(
         path: String,

@@ -10,7 +10,8 @@
 //!   `decide` applies an answer. `approval_form`: the question for the client that makes the call. `desktop_notifier`:
 //!   the desktop notification. `grants`: lasting grants. `answered` looks up grants and audits each answer.
 //! - `retention` saves and expires waiting calls with their runs, `approval_record` is what is stored of an approval,
-//!   `resume` moves approvals to the run that resumes theirs.
+//!   `resume` moves approvals to the run that resumes theirs, and `old_files` reads what builds before the history
+//!   stored.
 //!
 //! The clocks of a held call are stopped, and it occupies no slot. The first answer decides, and an agent has no way to
 //! answer. An answer covers one tool definition of one server entry under one rule. If any of these changes, the user
@@ -35,6 +36,7 @@ mod decide;
 mod desktop_notifier;
 mod grants;
 mod hold;
+mod old_files;
 mod pending_approvals;
 mod resume;
 mod retention;
@@ -77,7 +79,7 @@ use mux_settings::ApprovalTerms;
 pub struct ApprovalPaths {
     /// The file of lasting grants.
     pub grants: PathBuf,
-    /// The folder of the approvals' numbers.
+    /// The folder of the approvals' numbers, and of the waiting calls of earlier builds.
     pub records: PathBuf,
     /// Set if the user may have a desktop session that can show notifications.
     pub desktop: bool,
@@ -113,6 +115,7 @@ impl Approvals {
         let mut problems = Vec::new();
         let mut saved = Vec::new();
         if alone {
+            problems = old_files::import(&paths.records, &history);
             saved = read_saved(&history, &mut problems);
         }
         let mut book = PendingApprovals::default();

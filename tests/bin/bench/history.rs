@@ -5,10 +5,10 @@ use std::{fs, path::Path, sync::Arc, time::Instant};
 
 use anyhow::{Context as _, ensure};
 use mux_caller::{ClientOrigin, RunAccess};
-use mux_handles::InlineOrStored;
 use mux_journal::{
-    BegunCall, History, JournalOptions, Program, RunEvent, RunJournal, history::RunFilter,
+    BegunCall, History, JournalOptions, Program, RunJournal, history::RunFilter,
 };
+use mux_messages::{EventKind, JsonText, Outcome};
 use mux_wire::CallTarget;
 
 use super::figures::{Samples, fact, row};
@@ -62,7 +62,7 @@ fn read(history: &History, database: &Path, rounds: usize) -> anyhow::Result<()>
     let mut events = Samples::default();
     let mut key = Samples::default();
     let connection = rusqlite::Connection::open(database)?;
-    let mut by_key = connection.prepare("SELECT snapshot FROM runs WHERE id = ?1")?;
+    let mut by_key = connection.prepare("SELECT info FROM runs WHERE id = ?1")?;
     for round in 0..rounds {
         let number = (1 + round * 7919 % RUNS).to_string();
         let record = show.time(|| history.record(&number, &RunAccess::Everyone))?;
@@ -103,7 +103,7 @@ fn write_run(history: &History, number: usize) -> anyhow::Result<()> {
     };
     let run = RunJournal::new(format!("bench-{number}"), program, options);
     run.write_to(history.feed());
-    run.push(RunEvent::Started);
+    run.push(EventKind::Started {});
     for call in 0..CALLS_PER_RUN {
         let target = CallTarget::Path {
             path: "github.list_issues".into(),
@@ -117,7 +117,8 @@ fn write_run(history: &History, number: usize) -> anyhow::Result<()> {
         let result = format!(r#"{{"number":{number},"title":"{}"}}"#, "x".repeat(500));
         run.end_call(index, &Ok(result));
     }
-    run.push(RunEvent::Ended(Ok(InlineOrStored::Inline("5".into()))));
+    let outcome = Outcome::Result(JsonText::from(serde_json::json!(5)));
+    run.push(EventKind::Ended { outcome });
     Ok(())
 }
 

@@ -303,3 +303,71 @@ async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
     assert_eq!(late, Err(FaultKind::Cancelled));
     assert!(approvals.list().await.is_empty());
 }
+
+#[tokio::test]
+async fn approvals_in_files_of_the_build_before_are_read_once() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("approvals");
+    fs::create_dir_all(&folder).unwrap();
+    let digest = "07".repeat(32);
+    let approval = |number: u64, answer: Value| {
+        json!({
+            "number": number, "token": "0a0b", "path": "s.t", "cover": digest, "arguments": "{\"n\":1}",
+            "same": digest, "rule": "rule 1", "reason": null, "since_ms": 1_800_000_000_000_u64, "answer": answer,
+        })
+    };
+    let record = |run: Value, approvals: Value| {
+        json!({
+            "version": 2, "run": run, "resumes": null, "client": "claude-code", "agent": null, "workspace": null,
+            "approvals": approvals,
+        })
+    };
+    let program = json!({ "program": { "version": 2, "source": "return 1", "input": "null", "wall_ms": 60_000 } });
+    let ended = json!({
+        "call": { "place": 0, "tool": "s.t", "arguments": "{\"n\":0}", "step": { "ended": { "Ok": "\"done\"" } } }
+    });
+    let asked =
+        json!({ "call": { "place": 1, "tool": "s.t", "arguments": "{\"n\":1}", "step": "asked" } });
+    let torn = "{\"step\":{\"place\":1,";
+    for (name, content) in [
+        (
+            "r-1.json",
+            record("r-1".into(), json!([approval(3, Value::Null)])).to_string(),
+        ),
+        ("r-1.calls", format!("{program}\n{ended}\n{asked}\n{torn}")),
+        (
+            "call-4.json",
+            record(
+                Value::Null,
+                json!([approval(4, json!({ "denied": "not today" }))]),
+            )
+            .to_string(),
+        ),
+        ("call-4.calls", format!("{program}\n")),
+        ("r-9.json", "{\"version\":2".into()),
+    ] {
+        fs::write(folder.join(name), content).unwrap();
+    }
+    for _ in 0..2 {
+        let approvals = open(&home);
+        let problems = approvals.problems();
+        assert!(
+            problems.len() == 1 && problems[0].contains("r-9.json"),
+            "{problems:?}"
+        );
+        let waiting = approvals.find("A3", &ALL).await.unwrap();
+        assert_eq!(waiting.state, AnswerStatus::Pending);
+        assert_eq!(waiting.token_id(), "A3.0a0b");
+        let denied = approvals.find("A4", &ALL).await.unwrap();
+        let reason = Some("not today".to_owned());
+        assert_eq!(
+            denied.state,
+            AnswerStatus::Answered(ApprovalVerdict::Denied { reason })
+        );
+        let saved = approvals.history.read_held_run("r-1".to_owned()).await;
+        let calls = saved.unwrap().unwrap().calls.unwrap();
+        assert_eq!(calls.len(), 2);
+        assert!(matches!(&calls[0].state, CallState::Ended(Ok(text)) if &**text == "\"done\""));
+        assert!(!folder.join("r-1.calls").exists());
+    }
+}

@@ -118,6 +118,25 @@ impl History {
         self.write(move |store| read_run(store.connection()?, &owner))
             .await
     }
+
+    /// Adopts the rows of an earlier build's files. Blocks.
+    pub fn import_held(
+        &self,
+        owner: String,
+        program: Program,
+        calls: Option<Vec<LoggedCall>>,
+        approvals: Vec<HeldApproval>,
+    ) -> Result<(), HistoryError> {
+        self.write_blocking(move |store| {
+            store.transact(true, |transaction| {
+                insert_owner(transaction, &owner, &program, calls.is_none())?;
+                for (place, call) in calls.iter().flatten().enumerate() {
+                    save_call(transaction, &owner, place, call)?;
+                }
+                save_approvals(transaction, &owner, &approvals)
+            })
+        })
+    }
 }
 
 impl Store {

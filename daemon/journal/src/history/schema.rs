@@ -13,7 +13,7 @@ use mux_files::private_file::PrivateMode as _;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// The version of the tables below.
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 1;
 /// How long a write waits for another daemon's.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -57,8 +57,6 @@ CREATE INDEX held_approvals_by_owner ON held_approvals(owner);
 pub(super) enum OpenError {
     #[error("it was written by a newer muxd (version {0})")]
     Newer(i64),
-    #[error("it was written by an earlier muxd (version {0})")]
-    Earlier(i64),
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
     #[error(transparent)]
@@ -69,7 +67,7 @@ impl OpenError {
     /// True if the file itself is the reason, so that a new one would help.
     pub(super) fn needs_new_file(&self) -> bool {
         match self {
-            Self::Newer(_) | Self::Earlier(_) => true,
+            Self::Newer(_) => true,
             Self::Database(error) => is_damage(error),
             Self::File(_) => false,
         }
@@ -107,9 +105,6 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     let version = user_version(&connection)?;
     if version > SCHEMA_VERSION {
         return Err(OpenError::Newer(version));
-    }
-    if version != 0 && version < SCHEMA_VERSION {
-        return Err(OpenError::Earlier(version));
     }
     if version == 0 {
         // Must come before the first table.

@@ -25,8 +25,9 @@ use super::super::{
 };
 use crate::{
     call_log::BegunCall,
-    run_journal::{RunStatus, run_number},
+    run_journal::run_number,
 };
+use mux_messages::RunState;
 use mux_wire::CallTarget;
 
 /// The environment variable with the database of the other process.
@@ -162,9 +163,9 @@ impl Announced {
         for run in &self.written {
             let record = history.record(run, &ALL).unwrap();
             let is_whole = record.as_ref().is_some_and(|record| {
-                record.snapshot.state == RunStatus::Succeeded
+                record.info.state == RunState::Succeeded
                     && record.calls.len() == 1
-                    && record.snapshot.events == 2
+                    && record.info.events == 2
             });
             if !is_whole {
                 return Err(broken(format!("{run} is not whole: {record:?}")));
@@ -176,8 +177,8 @@ impl Announced {
                 limit: 50,
             })
             .unwrap();
-        if let Some(run) = runs.iter().find(|run| run.state == RunStatus::Running) {
-            return Err(broken(format!("{} has no end", run.id)));
+        if let Some(run) = runs.iter().find(|run| run.state == RunState::Running) {
+            return Err(broken(format!("{} has no end", run.run)));
         }
         match history.problem() {
             Some(problem) => Err(broken(problem)),
