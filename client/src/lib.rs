@@ -53,8 +53,8 @@
 //!   edit syntax trees, which keep comments and layout, and `line_endings` restores line endings. `agent_table` has the
 //!   facts about each agent, `agent_paths` the paths of its files, `diff` renders an edit.
 //! - `mcp` serves all tools to agents as an MCP server. `ui` serves a page for the browser.
-//! - `prometheus_text` parses the metrics, and `top` computes rates and latencies from readings of it, without drawing
-//!   (`top/reading`, `history`, `figures`, `top_screen`). `log_line` parses a line of a log. `elicitation` is a
+//! - `top` computes rates and latencies from readings of the metrics, without drawing (`top/history`, `figures`,
+//!   `top_screen`). `log_line` parses a line of a log. `elicitation` is a
 //!   server's question to the user, with the meaning of each typed line. `web_url` decides which addresses a browser
 //!   may be sent to. `content_part` reads a content block of a result or a program. `step_outcome` splits the outcome
 //!   of a step program. `prior_calls` counts the calls that a failed run had made.

@@ -15,7 +15,6 @@ mod known_sandboxes;
 mod log_line;
 mod mcp;
 mod prior_calls;
-mod prometheus_text;
 mod render;
 mod step_outcome;
 mod top;

@@ -90,7 +90,7 @@ pub(crate) use self::{
     lists::{search_results, servers, tool, tools, user_of},
     login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
-    metrics::{metrics, metrics_document, metrics_token},
+    metrics::{metrics, metrics_token},
     offers::{prompt, prompts, resource, resources},
     parts::{SavedParts, call_document, call_result},
     pins::{accepted, differences, pinned_tool_name, pins},

@@ -4,14 +4,12 @@
 
 mod figures;
 mod history;
-mod reading;
 mod top_screen;
 
 #[cfg(test)]
 pub(crate) use self::figures::tests;
 pub(crate) use self::{
     figures::{ServerFigures, TopFigures},
-    history::ReadingHistory,
-    reading::MetricsReading,
+    history::{MetricsReading, ReadingHistory},
     top_screen::{FocusedList, KeyAction, TopScreen},
 };

@@ -3,8 +3,8 @@
 //! Of the crates of this workspace, this crate depends on `mux-messages` only, which has the requests, the answers and
 //! the error type. Of the daemon's crates, only `mux-daemon` depends on it.
 //!
-//! - [`service`] has the methods; [`version`] the contract's number and features; [`variables`] the names of
-//!   environment variables.
+//! - [`service`] has the methods; [`version`] the contract's number and features; [`metrics_text`] renders metrics for
+//!   Prometheus; [`variables`] has the names of environment variables.
 //! - [`endpoint`] has the paths of configuration, state, cache, socket, locks and logs; [`lock_file`] opens a lock;
 //!   [`startup`] describes how a client starts a daemon; [`transport`] sends frames over the socket.
 //! - `typescript`, a test, generates the messages of `client/typescript` from these types.
@@ -39,6 +39,7 @@
 
 pub mod endpoint;
 pub mod lock_file;
+mod metrics_text;
 pub mod sandbox_support;
 pub mod service;
 pub mod startup;
@@ -48,5 +49,6 @@ mod typescript;
 pub mod variables;
 pub mod version;
 
+pub use metrics_text::{MetricsFormat, metrics_text};
 pub use mux_messages::*;
 pub use service::{Mux, MuxClient};

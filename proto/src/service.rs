@@ -196,7 +196,7 @@ pub trait Mux {
     async fn upgrade(request: crate::UpgradeRequest) -> Result<crate::Upgraded, Error>;
 
     /// The daemon's metrics: counters since its start, and its current state.
-    async fn metrics() -> Result<crate::MetricsText, Error>;
+    async fn metrics() -> Result<crate::Metrics, Error>;
 
     /// Everything that is known about a server's sandbox.
     async fn sandbox(server: String) -> Result<crate::SandboxProfile, Error>;

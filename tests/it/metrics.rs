@@ -104,22 +104,10 @@ fn metrics_are_prometheus_text_and_match_the_activity() {
     assert_eq!(build["contract"], mux_proto::version::CONTRACT.to_string());
 
     let document = env.mux(["--json", "metrics"]).ok().json();
-    let families = document["metrics"].as_array().unwrap();
-    let calls = families
-        .iter()
-        .find(|it| it["name"] == "muxd_calls_total")
-        .unwrap();
-    assert_eq!(calls["type"], "counter");
-    let of_fix = |it: &&serde_json::Value| {
-        it["labels"]["server"] == "fix" && it["labels"]["outcome"] == "ok"
-    };
-    let well = calls["metrics"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(of_fix)
-        .unwrap();
-    assert_eq!(well["value"], 3);
+    let fix = &document["servers"]["fix"];
+    assert_eq!(fix["calls"]["ok"], 3);
+    assert_eq!(fix["tools"]["add"]["ok"], 2);
+    assert_eq!(fix["call_seconds"]["count"], 4);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use mux_client::within_seconds;
 use mux_proto::{Error, Kind};
 
 use super::{CommandResult, connect_if_running, resolve_dirs};
-use crate::{args, exit::unavailable_error, prometheus_text, render};
+use crate::{args, exit::unavailable_error, render};
 
 pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResult {
     if args.token {
@@ -18,13 +18,8 @@ pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResu
         render::not_running(&resolve_dirs()?.socket(), json);
         return Ok(ExitCode::from(3));
     };
-    let text = session.client.metrics(within_seconds(10)).await??.text;
-    if !json {
-        return Ok(render::metrics(&text));
-    }
-    let families = prometheus_text::parse_metrics(&text)
-        .map_err(|error| unavailable_error(error.to_string()))?;
-    Ok(render::metrics_document(&families))
+    let metrics = session.client.metrics(within_seconds(10)).await??;
+    Ok(render::metrics(&metrics, json))
 }
 
 /// Reads the daemon's token file, which works without a daemon.

@@ -18,7 +18,6 @@ use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
 use crate::{
     args,
     exit::unavailable_error,
-    prometheus_text,
     render::{self, TopTerminal},
     top::{KeyAction, MetricsReading, ReadingHistory, TopFigures, TopScreen},
 };
@@ -169,12 +168,12 @@ async fn take_reading(session: &Session) -> Result<MetricsReading, CommandFailur
     let metrics = session.client.metrics(within_seconds(10));
     let runs = session.client.runs(within_seconds(10), request);
     let (metrics, runs) = tokio::join!(metrics, runs);
-    let text = metrics??.text;
-    let runs = runs??.runs;
-    let families = prometheus_text::parse_metrics(&text)
-        .map_err(|error| unavailable_error(error.to_string()))?;
-    let daemon = (session.welcome.pid, session.welcome.build.clone());
-    Ok(MetricsReading::new(Instant::now(), daemon, &families, runs))
+    Ok(MetricsReading {
+        at: Instant::now(),
+        pid: session.welcome.pid,
+        metrics: metrics??,
+        runs: runs??.runs,
+    })
 }
 
 /// The signals that end the program, as exit codes.

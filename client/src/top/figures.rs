@@ -1,12 +1,11 @@
 //! The figures of one moment, as they are shown.
 
-use mux_proto::{RunInfo, RunState};
+use std::collections::BTreeMap;
+
+use mux_proto::{Metrics, RunInfo, RunState, ServerMetrics};
 use serde::Serialize;
 
-use super::{
-    history::ReadingHistory,
-    reading::{MetricsReading, ServerReading},
-};
+use super::history::ReadingHistory;
 
 /// The figures of a daemon. Absent values are unknown, or not known yet.
 #[serde_with::skip_serializing_none]
@@ -64,35 +63,35 @@ impl TopFigures {
     /// The figures of the latest reading, or `None` before the first one.
     pub(crate) fn of(history: &ReadingHistory) -> Option<Self> {
         let last = history.last()?;
-        let number = |name: &str| to_count(last.metric_value(name).unwrap_or(0.0));
-        let succeeded = number("muxd_runs_total/ok");
+        let metrics = &last.metrics;
+        let workers = &metrics.workers;
         let running = last.runs.iter().filter(|run| !has_ended(run.state));
+        // Labels such as `(unknown)` are shown as servers only if they have calls or sessions.
+        let servers = metrics.servers.iter().filter(|(name, server)| {
+            !name.starts_with('(') || call_count(server) > 0 || !server.sessions.is_empty()
+        });
         Some(Self {
             pid: last.pid,
-            build: last.build.clone(),
-            uptime_seconds: last.metric_value("muxd_uptime_seconds").unwrap_or(0.0),
-            cpu: history.rate(|reading| reading.metric_value(CPU_SECONDS_METRIC)),
-            cpu_seconds: last.metric_value(CPU_SECONDS_METRIC),
-            memory_bytes: last
-                .metric_value("process_resident_memory_bytes")
-                .map(to_count),
-            open_fds: last.metric_value("process_open_fds").map(to_count),
-            clients: number("muxd_clients"),
-            approvals: number("muxd_approvals/held"),
+            build: metrics.build.clone(),
+            uptime_seconds: metrics.uptime_seconds,
+            cpu: history.rate(|metrics| metrics.process.cpu_seconds),
+            cpu_seconds: metrics.process.cpu_seconds,
+            memory_bytes: metrics.process.resident_bytes,
+            open_fds: metrics.process.open_fds,
+            clients: metrics.clients,
+            approvals: metrics.approvals_held,
             workers: WorkerFigures {
-                ready: number("muxd_workers/ready"),
-                busy: number("muxd_workers/busy"),
-                starting: number("muxd_workers/starting"),
-                waiting: number("muxd_worker_queue"),
+                ready: workers.ready,
+                busy: workers.busy,
+                starting: workers.starting,
+                waiting: workers.waiting,
             },
             runs: RunFigures {
-                running: number("muxd_runs_running"),
-                succeeded,
-                failed: to_count(last.metric_sum("muxd_runs_total")).saturating_sub(succeeded),
+                running: metrics.runs.running,
+                succeeded: ok_count(&metrics.runs.ended),
+                failed: error_count(&metrics.runs.ended),
             },
-            servers: last
-                .servers
-                .iter()
+            servers: servers
                 .map(|(name, server)| server_figures(name, server, history))
                 .collect(),
             running: running.cloned().collect(),
@@ -100,37 +99,37 @@ impl TopFigures {
     }
 }
 
-const CPU_SECONDS_METRIC: &str = "process_cpu_seconds_total";
-
-fn server_figures(name: &str, server: &ServerReading, history: &ReadingHistory) -> ServerFigures {
-    let calls = |reading: &MetricsReading| Some(reading.servers.get(name)?.calls);
-    let of = |state: &str| to_count(server.sessions.get(state).copied().unwrap_or(0.0));
+fn server_figures(name: &str, server: &ServerMetrics, history: &ReadingHistory) -> ServerFigures {
+    let of_state = |state: &str| server.sessions.get(state).copied().unwrap_or_default();
+    let calls = |metrics: &Metrics| Some(call_count(metrics.servers.get(name)?) as f64);
     ServerFigures {
         name: name.to_owned(),
         state: best_state(server),
-        sessions: of("ready") + of("degraded"),
-        calls: to_count(server.calls),
-        errors: to_count(server.errors),
-        in_flight: to_count(server.in_flight),
+        sessions: of_state("ready") + of_state("degraded"),
+        calls: call_count(server),
+        errors: error_count(&server.calls),
+        in_flight: server.in_flight,
         calls_per_second: history.rate(calls),
         p50_seconds: history.call_quantile(name, 0.5),
         p99_seconds: history.call_quantile(name, 0.99),
-        memory_bytes: server.memory.map(to_count),
+        memory_bytes: server.memory_bytes,
     }
 }
 
-/// A count, which is a floating-point number in the metrics.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates"
-)]
-fn to_count(number: f64) -> u64 {
-    number as u64
+fn call_count(server: &ServerMetrics) -> u64 {
+    server.calls.values().sum()
+}
+
+fn ok_count(outcomes: &BTreeMap<String, u64>) -> u64 {
+    outcomes.get("ok").copied().unwrap_or_default()
+}
+
+fn error_count(outcomes: &BTreeMap<String, u64>) -> u64 {
+    outcomes.values().sum::<u64>() - ok_count(outcomes)
 }
 
 /// The state of the best session, ordered by how long a call must wait.
-fn best_state(server: &ServerReading) -> String {
+fn best_state(server: &ServerMetrics) -> String {
     const ORDER: &[&str] = &[
         "ready",
         "degraded",
@@ -139,12 +138,7 @@ fn best_state(server: &ServerReading) -> String {
         "backing_off",
         "broken",
     ];
-    let has = |state: &&&str| {
-        server
-            .sessions
-            .get(**state)
-            .is_some_and(|count| *count > 0.0)
-    };
+    let has = |state: &&&str| server.sessions.get(**state).is_some_and(|count| *count > 0);
     let best = ORDER.iter().find(has).copied();
     best.unwrap_or(if server.sessions.is_empty() {
         "gone"
@@ -162,29 +156,63 @@ fn has_ended(state: RunState) -> bool {
 pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
+    use mux_proto::{Bucket, Histogram};
+
     use super::*;
-    use crate::prometheus_text;
+    use crate::top::MetricsReading;
 
     /// A reading `seconds` after `began`, with `calls` calls.
-    pub(crate) fn reading(began: Instant, pid: u32, seconds: u64, calls: u32) -> MetricsReading {
-        let text = format!(
-            "muxd_uptime_seconds {seconds}\nmuxd_clients 2\nmuxd_workers{{state=\"ready\"}} 2\n\
-             muxd_runs_running 1\nmuxd_runs_total{{outcome=\"ok\"}} 5\nmuxd_runs_total{{outcome=\"timeout\"}} 2\n\
-             process_cpu_seconds_total {}\nprocess_resident_memory_bytes 31457280\nprocess_open_fds 40\n\
-             muxd_sessions{{server=\"fix\",state=\"ready\"}} 1\nmuxd_sessions{{server=\"idle\",state=\"ready\"}} 0\n\
-             # TYPE muxd_calls_total counter\nmuxd_calls_total{{server=\"fix\",outcome=\"ok\"}} {calls}\n\
-             muxd_calls_total{{server=\"fix\",outcome=\"tool\"}} 3\n\
-             muxd_calls_total{{server=\"(unknown)\",outcome=\"ok\"}} 0\n\
-             muxd_calls_in_flight{{server=\"fix\"}} 4\nmuxd_server_memory_bytes{{server=\"fix\"}} 2097152\n\
-             # TYPE muxd_call_duration_seconds histogram\n\
-             muxd_call_duration_seconds_bucket{{server=\"fix\",le=\"0.01\"}} {calls}\n\
-             muxd_call_duration_seconds_bucket{{server=\"fix\",le=\"+Inf\"}} {calls}\n",
-            seconds as f64 / 10.0
-        );
-        let families = prometheus_text::parse_metrics(&text).unwrap();
-        let at = began + Duration::from_secs(seconds);
-        let runs = [RunState::Running, RunState::Succeeded].map(run);
-        MetricsReading::new(at, (pid, "0.1.0".into()), &families, runs.into())
+    pub(crate) fn reading(began: Instant, pid: u32, seconds: u64, calls: u64) -> MetricsReading {
+        let counts = |counts: &[(&str, u64)]| {
+            let counts = counts.iter();
+            counts
+                .map(|(key, count)| ((*key).to_owned(), *count))
+                .collect()
+        };
+        let fix = ServerMetrics {
+            calls: counts(&[("ok", calls), ("tool", 3)]),
+            in_flight: 4,
+            call_seconds: Histogram {
+                count: calls,
+                sum: 1.0,
+                buckets: vec![Bucket {
+                    most: 0.01,
+                    count: calls,
+                }],
+            },
+            sessions: counts(&[("ready", 1)]),
+            memory_bytes: Some(2 << 20),
+            ..ServerMetrics::default()
+        };
+        let idle = ServerMetrics {
+            sessions: counts(&[("ready", 0)]),
+            ..ServerMetrics::default()
+        };
+        let unknown = ServerMetrics {
+            calls: counts(&[("ok", 0)]),
+            ..ServerMetrics::default()
+        };
+        let mut metrics = Metrics {
+            build: "0.1.0".into(),
+            uptime_seconds: seconds as f64,
+            clients: 2,
+            servers: [("fix", fix), ("idle", idle), ("(unknown)", unknown)]
+                .map(|(name, server)| (name.to_owned(), server))
+                .into(),
+            ..Metrics::default()
+        };
+        metrics.workers.ready = 2;
+        metrics.runs.running = 1;
+        metrics.runs.ended = counts(&[("ok", 5), ("timeout", 2)]);
+        metrics.process.cpu_seconds = Some(seconds as f64 / 10.0);
+        metrics.process.resident_bytes = Some(30 << 20);
+        metrics.process.open_fds = Some(40);
+        MetricsReading {
+            at: began + Duration::from_secs(seconds),
+            pid,
+            metrics,
+            runs: [RunState::Running, RunState::Succeeded].map(run).into(),
+        }
     }
 
     pub(crate) fn run(state: RunState) -> RunInfo {

@@ -2,12 +2,24 @@
 //!
 //! Invariant: readings of different daemons are never compared: a new daemon starts a new history.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
-use super::reading::{MetricsReading, ServerReading};
+use mux_proto::{Histogram, Metrics, RunInfo};
 
 /// The period that latencies cover.
 const LATENCY_WINDOW: Duration = Duration::from_mins(1);
+
+/// The daemon's metrics and runs at one time.
+#[derive(Clone, Debug)]
+pub(crate) struct MetricsReading {
+    pub(crate) at: Instant,
+    pub(crate) pid: u32,
+    pub(crate) metrics: Metrics,
+    pub(crate) runs: Vec<RunInfo>,
+}
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadingHistory(VecDeque<MetricsReading>);
@@ -34,73 +46,77 @@ impl ReadingHistory {
     }
 
     /// The increase of a sum per second, between the last two readings.
-    pub(super) fn rate(&self, sum: impl Fn(&MetricsReading) -> Option<f64>) -> Option<f64> {
+    pub(super) fn rate(&self, sum: impl Fn(&Metrics) -> Option<f64>) -> Option<f64> {
         let last = self.0.back()?;
         let before = self.0.iter().rev().nth(1)?;
         let seconds = last.at.saturating_duration_since(before.at).as_secs_f64();
-        let rise = sum(last)? - sum(before)?;
+        let rise = sum(&last.metrics)? - sum(&before.metrics)?;
         (seconds > 0.0).then(|| rise.max(0.0) / seconds)
     }
 
     /// The quantile `part` of the durations of a server's calls, in seconds: of the last minute's calls, or of all if
     /// there is only one reading.
     pub(super) fn call_quantile(&self, server: &str, part: f64) -> Option<f64> {
-        let buckets = |reading: &MetricsReading| {
-            let server = reading.servers.get(server);
-            server.map(|server: &ServerReading| server.took.clone())
+        let of_server = |reading: &MetricsReading| {
+            let server = reading.metrics.servers.get(server)?;
+            Some(server.call_seconds.clone())
         };
-        let mut took = buckets(self.0.back()?)?;
+        let mut histogram = of_server(self.0.back()?)?;
         if self.0.len() > 1
-            && let Some(before) = self.0.front().and_then(buckets)
+            && let Some(before) = self.0.front().and_then(of_server)
         {
-            for ((_, count), (_, before)) in took.iter_mut().zip(before) {
-                *count -= before;
+            histogram.count -= before.count;
+            for (bucket, before) in histogram.buckets.iter_mut().zip(before.buckets) {
+                bucket.count -= before.count;
             }
         }
-        bucket_quantile(&took, part)
+        histogram_quantile(&histogram, part)
     }
 }
 
 /// The quantile of a histogram, interpolated linearly within a bucket.
-fn bucket_quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
-    let (_, all) = buckets.last()?;
-    if *all <= 0.0 {
+fn histogram_quantile(histogram: &Histogram, part: f64) -> Option<f64> {
+    if histogram.count == 0 {
         return None;
     }
-    let rank = part * all;
+    let rank = part * histogram.count as f64;
     let mut below = 0.0;
     let mut passed = 0.0;
-    for (most, count) in buckets {
-        if *count >= rank {
-            if most.is_infinite() {
-                return Some(below);
-            }
+    for bucket in &histogram.buckets {
+        let count = bucket.count as f64;
+        if count >= rank {
             let inside = count - passed;
             let share = if inside > 0.0 {
                 (rank - passed) / inside
             } else {
                 1.0
             };
-            return Some(below + (most - below) * share);
+            return Some(below + (bucket.most - below) * share);
         }
-        (below, passed) = (*most, *count);
+        below = bucket.most;
+        passed = count;
     }
     Some(below)
 }
 
 #[cfg(test)]
 mod tests {
+    use mux_proto::Bucket;
+
     use super::*;
 
     #[test]
     fn quantile_is_interpolated_within_its_bucket() {
-        let inf = f64::INFINITY;
-        let buckets = [(0.1, 50.0), (0.2, 90.0), (1.0, 99.0), (inf, 100.0)];
+        let buckets = [(0.1, 50), (0.2, 90), (1.0, 99)];
+        let histogram = Histogram {
+            count: 100,
+            sum: 9.0,
+            buckets: buckets.map(|(most, count)| Bucket { most, count }).into(),
+        };
         for (part, expected) in [(0.5, 0.1), (0.7, 0.15), (0.9, 0.2), (0.995, 1.0)] {
-            let found = bucket_quantile(&buckets, part).unwrap();
+            let found = histogram_quantile(&histogram, part).unwrap();
             assert!((found - expected).abs() < 1e-9, "{part}: {found}");
         }
-        assert_eq!(bucket_quantile(&[(0.1, 0.0), (inf, 0.0)], 0.5), None);
-        assert_eq!(bucket_quantile(&[], 0.5), None);
+        assert_eq!(histogram_quantile(&Histogram::default(), 0.5), None);
     }
 }

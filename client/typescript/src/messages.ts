@@ -143,7 +143,7 @@ export interface Methods {
    */
   upgrade: { params: { request: UpgradeRequest }; answer: Upgraded };
   /** The daemon's metrics: counters since its start, and its current state. */
-  metrics: { params: Record<string, never>; answer: MetricsText };
+  metrics: { params: Record<string, never>; answer: Metrics };
   /** Everything that is known about a server's sandbox. */
   sandbox: { params: { server: string }; answer: SandboxProfile };
   /**
@@ -303,6 +303,13 @@ export type AuthState =
   /** No valid login exists: `mux servers login NAME`. */
   | "required";
 
+export interface Bucket {
+  /** The upper bound in seconds. */
+  most: number;
+  /** The number of durations up to this bound. */
+  count: number;
+}
+
 /** The result of a call, and its position among the notices of its connection. */
 export interface CallAnswer {
   result: Held;
@@ -371,6 +378,12 @@ export interface CheckConfigRequest {
   text: string;
   /** The file's name, for messages. */
   file: string;
+}
+
+export interface CheckMetrics {
+  /** Hits are cached verdicts. */
+  cache: HitMetrics;
+  seconds: Histogram;
 }
 
 export interface CheckRequest {
@@ -714,6 +727,19 @@ export interface Hello {
   features?: string[];
 }
 
+/** Durations, as a cumulative histogram. */
+export interface Histogram {
+  count: number;
+  sum: number;
+  /** By ascending upper bound. */
+  buckets: Bucket[];
+}
+
+export interface HitMetrics {
+  hits: number;
+  misses: number;
+}
+
 /** An overview of all tools within a budget, shared fairly between the servers. */
 export interface Inventory {
   /** The servers with their tool counts and their purpose, as far as there is room. */
@@ -881,10 +907,37 @@ export interface LoginWaitRequest {
   wait_ms: number;
 }
 
-/** All metrics of the daemon. */
-export interface MetricsText {
-  /** In Prometheus' text exposition format, version 0.0.4. */
-  text: string;
+/** All metrics of the daemon: counters since its start, and its current state. */
+export interface Metrics {
+  build: string;
+  contract: number;
+  engine?: string;
+  engine_version?: string;
+  uptime_seconds: number;
+  /** When the daemon started, in seconds since 1970. */
+  started_seconds: number;
+  /** Clients that are connected. */
+  clients: number;
+  /** Calls that wait for approval now. */
+  approvals_held: number;
+  /** Calls that need approval and that `mux resume` asks about again. */
+  approvals_kept: number;
+  runs: RunMetrics;
+  workers: WorkerMetrics;
+  /** Type checks of programs. */
+  checks: CheckMetrics;
+  /** Reads of the cache of servers and tools. */
+  cache_reads: HitMetrics;
+  /** By server. `(unknown)` has the calls of unknown servers, `(other)` everything about servers beyond a limit. */
+  servers: Record<string, ServerMetrics>;
+  /** How long sessions took to open, from the start of the process to the list of tools. */
+  session_open_seconds: Histogram;
+  /**
+   * The longest CPU time of a single poll on a thread of the daemon's runtime since the last read, if polls are
+   * measured.
+   */
+  longest_poll_seconds?: number;
+  process: ProcessMetrics;
 }
 
 export interface MissingServer {
@@ -1181,6 +1234,17 @@ export interface Problem {
   fix: string;
 }
 
+/** The daemon's process. The system may not provide all values. */
+export interface ProcessMetrics {
+  /** User and system time. */
+  cpu_seconds?: number;
+  resident_bytes?: number;
+  virtual_bytes?: number;
+  open_fds?: number;
+  max_fds?: number;
+  threads?: number;
+}
+
 /** A file of a project. */
 export interface ProjectFile {
   name: string;
@@ -1414,6 +1478,17 @@ export interface RunList {
   runs: RunInfo[];
   /** The number of matching runs, regardless of the limit. */
   total: number;
+}
+
+export interface RunMetrics {
+  /** Runs that were accepted. */
+  started: number;
+  /** Runs that have not ended. */
+  running: number;
+  /** Runs that have ended, by outcome: `ok`, or the kind of the error. */
+  ended: Record<string, number>;
+  /** From the acceptance of a run to its end. */
+  seconds: Histogram;
 }
 
 /** The program of a run. */
@@ -1703,6 +1778,22 @@ export interface ServerInstructions {
   text: string;
 }
 
+export interface ServerMetrics {
+  /** Tool calls that have ended, by outcome: `ok`, or the kind of the error. */
+  calls: Record<string, number>;
+  in_flight: number;
+  /** From sending a call to the answer. */
+  call_seconds: Histogram;
+  /** By tool. `(other)` has the calls of tools beyond a limit. */
+  tools: Record<string, ToolMetrics>;
+  /** Sessions by state. Empty if the server no longer exists. */
+  sessions: Record<string, number>;
+  sessions_opened: number;
+  session_failures: number;
+  /** Resident memory of its processes, where the system provides it. */
+  memory_bytes?: number;
+}
+
 export type ServerState =
   | "starting"
   | "ready"
@@ -1963,6 +2054,11 @@ export interface ToolList {
   fence?: FenceInfo;
 }
 
+export interface ToolMetrics {
+  ok: number;
+  error: number;
+}
+
 export interface ToolsRequest {
   /** Words that must all appear in the path or the description. */
   query?: string;
@@ -2028,6 +2124,19 @@ export interface Welcome {
   build: string;
   pid: number;
   features: string[];
+}
+
+export interface WorkerMetrics {
+  ready: number;
+  busy: number;
+  starting: number;
+  /** Programs that wait for a worker. */
+  waiting: number;
+  started: number;
+  start_failures: number;
+  ended: number;
+  /** How long programs waited for a worker. */
+  wait_seconds: Histogram;
 }
 
 export interface WorkerStatus {

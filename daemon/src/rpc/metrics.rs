@@ -1,4 +1,4 @@
-//! Metrics: the counters, with a snapshot at the moment of the request.
+//! Metrics: the counters, with the daemon's state at the moment of the request.
 //!
 //! Invariant: a request starts nothing and waits for no server.
 
@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use mux_proto as wire;
+use mux_proto::{self as wire, MetricsFormat};
 use tokio::task::spawn_blocking;
 
 use crate::daemon::Daemon;
@@ -17,72 +17,149 @@ use mux_process::{
     process_stats::{ProcessStats, tree_bytes},
     runtime::longest_poll,
 };
-use mux_telemetry::metrics::{MetricsSnapshot, ServerSnapshot, TextFormat};
+use mux_telemetry::metrics::{Histogram, MetricsPage, RunCounts, ServerCounts};
 use mux_upstream::{SlotView, UpstreamState};
-
-pub(super) async fn metrics_text(daemon: &Arc<Daemon>) -> wire::MetricsText {
-    wire::MetricsText {
-        text: text(daemon, TextFormat::Prometheus).await,
-    }
-}
 
 /// Serves metrics on the configured port, for as long as it is polled.
 pub(crate) async fn serve(daemon: &Arc<Daemon>) {
     let served = Arc::clone(daemon);
     let metrics = daemon.gateway.upstreams().metrics();
-    let writer = move |format| {
+    let writer = move |accept: &str| {
         let daemon = Arc::clone(&served);
-        async move { text(&daemon, format).await }.boxed()
+        let format = MetricsFormat::accepted_by(accept);
+        async move {
+            MetricsPage {
+                content_type: format.content_type(),
+                text: wire::metrics_text(&read(&daemon).await, format),
+            }
+        }
+        .boxed()
     };
     metrics.port.serve(Arc::new(writer)).await;
 }
 
-async fn text(daemon: &Arc<Daemon>, format: TextFormat) -> String {
-    let mut moment = current_moment(daemon);
+/// Reads all metrics.
+pub(super) async fn read(daemon: &Daemon) -> wire::Metrics {
+    let mut metrics = daemon_metrics(daemon);
     let slots = slots(daemon);
     // This reads one or more files in `/proc` for each process.
-    let looked = spawn_blocking(move || (ProcessStats::now(), server_moments(&slots))).await;
-    // The figures are absent if the daemon is shutting down.
-    (moment.process, moment.servers) = looked.unwrap_or_default();
-    daemon.gateway.upstreams().metrics().text(moment, format)
+    let stats = spawn_blocking(move || {
+        add_sessions(&mut metrics.servers, &slots);
+        metrics.process = process_metrics(ProcessStats::now());
+        metrics
+    });
+    // There are no metrics if the daemon is shutting down.
+    stats.await.unwrap_or_default()
 }
 
-fn current_moment(daemon: &Daemon) -> MetricsSnapshot {
-    let workers = daemon.runs.pool().status();
+fn daemon_metrics(daemon: &Daemon) -> wire::Metrics {
+    let pool = daemon.runs.pool().status();
     let checker = daemon.runs.inspector().status();
+    let metrics = daemon.gateway.upstreams().metrics();
     let cache = daemon.gateway.upstreams().catalog().cache();
     let cache = cache.map(|cache| cache.status()).unwrap_or_default();
     let (held, kept) = daemon.gateway.approvals().waiting_counts();
     let uptime = daemon.started.elapsed();
     let began = SystemTime::now().checked_sub(uptime);
     let began = began.and_then(|began| began.duration_since(UNIX_EPOCH).ok());
-    let mut build = vec![
-        ("version", wire::version::BUILD.to_owned()),
-        ("contract", wire::version::CONTRACT.to_string()),
-    ];
-    build.extend(workers.engine.map(|engine| ("engine", engine)));
-    build.extend(workers.engine_version.map(|it| ("engine_version", it)));
-    MetricsSnapshot {
-        build,
+    let RunCounts {
+        started,
+        ended,
+        duration,
+        worker_wait,
+    } = metrics.runs.counts();
+    let servers = metrics.server_counts().into_iter();
+    wire::Metrics {
+        build: wire::version::BUILD.to_owned(),
+        contract: wire::version::CONTRACT,
+        engine: pool.engine,
+        engine_version: pool.engine_version,
         uptime_seconds: uptime.as_secs_f64(),
         started_seconds: began.unwrap_or_default().as_secs_f64(),
         clients: count(daemon.activity.client_count()),
-        running: count(daemon.runs.run_totals().running),
-        workers: vec![
-            ("ready", count(workers.ready)),
-            ("busy", count(workers.busy)),
-            ("starting", count(workers.starting)),
-        ],
-        queue: count(workers.waiting),
-        workers_started: workers.started,
-        workers_failed: workers.failed,
-        workers_ended: workers.ended,
-        checks: vec![("hit", checker.cached), ("miss", checker.checks)],
-        cache_reads: vec![("hit", cache.hits), ("miss", cache.misses)],
-        approvals: vec![("held", count(held)), ("kept", count(kept))],
+        approvals_held: count(held),
+        approvals_kept: count(kept),
+        runs: wire::RunMetrics {
+            started,
+            running: count(daemon.runs.run_totals().running),
+            ended: owned_keys(ended),
+            seconds: histogram(&duration),
+        },
+        workers: wire::WorkerMetrics {
+            ready: count(pool.ready),
+            busy: count(pool.busy),
+            starting: count(pool.starting),
+            waiting: count(pool.waiting),
+            started: pool.started,
+            start_failures: pool.failed,
+            ended: pool.ended,
+            wait_seconds: histogram(&worker_wait),
+        },
+        checks: wire::CheckMetrics {
+            cache: wire::HitMetrics {
+                hits: checker.cached,
+                misses: checker.checks,
+            },
+            seconds: histogram(&metrics.checks()),
+        },
+        cache_reads: wire::HitMetrics {
+            hits: cache.hits,
+            misses: cache.misses,
+        },
+        servers: servers
+            .map(|(label, counts)| (label, server_metrics(counts)))
+            .collect(),
+        session_open_seconds: histogram(&metrics.session_openings()),
         longest_poll_seconds: longest_poll().map(|poll| poll.as_secs_f64()),
-        ..MetricsSnapshot::default()
+        process: wire::ProcessMetrics::default(),
     }
+}
+
+fn server_metrics(counts: ServerCounts) -> wire::ServerMetrics {
+    let tools = counts.tools.into_iter().map(|(tool, calls)| {
+        let calls = wire::ToolMetrics {
+            ok: calls.ok,
+            error: calls.error,
+        };
+        (tool, calls)
+    });
+    wire::ServerMetrics {
+        calls: owned_keys(counts.calls),
+        in_flight: counts.in_flight,
+        call_seconds: histogram(&counts.duration),
+        tools: tools.collect(),
+        sessions: BTreeMap::new(),
+        sessions_opened: counts.sessions_opened,
+        session_failures: counts.session_failures,
+        memory_bytes: None,
+    }
+}
+
+fn histogram(histogram: &Histogram) -> wire::Histogram {
+    wire::Histogram {
+        count: histogram.count,
+        sum: histogram.sum,
+        buckets: histogram
+            .buckets()
+            .map(|(most, count)| wire::Bucket { most, count })
+            .collect(),
+    }
+}
+
+fn process_metrics(stats: ProcessStats) -> wire::ProcessMetrics {
+    wire::ProcessMetrics {
+        cpu_seconds: stats.cpu_seconds,
+        resident_bytes: stats.resident_bytes,
+        virtual_bytes: stats.virtual_bytes,
+        open_fds: stats.open_fds,
+        max_fds: stats.max_fds,
+        threads: stats.threads,
+    }
+}
+
+fn owned_keys(counts: BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    let counts = counts.into_iter();
+    counts.map(|(key, count)| (key.to_owned(), count)).collect()
 }
 
 /// The slots of all servers, each with the label of its server.
@@ -102,22 +179,22 @@ fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
     slots.collect()
 }
 
-fn server_moments(slots: &[(String, Vec<SlotView>)]) -> BTreeMap<String, ServerSnapshot> {
-    let mut servers = BTreeMap::<String, ServerSnapshot>::new();
+/// Adds the sessions of servers, and the memory of their processes.
+fn add_sessions(
+    servers: &mut BTreeMap<String, wire::ServerMetrics>,
+    slots: &[(String, Vec<SlotView>)],
+) {
     for (label, slots) in slots {
         let server = servers.entry(label.clone()).or_default();
-        server
-            .sessions
-            .entry(UpstreamState::Ready.into())
-            .or_default();
+        let ready = UpstreamState::Ready.to_string();
+        server.sessions.entry(ready).or_default();
         for slot in slots {
-            *server.sessions.entry(slot.state.into()).or_default() += 1;
+            *server.sessions.entry(slot.state.to_string()).or_default() += 1;
             if let Some(bytes) = slot.pid.and_then(tree_bytes) {
                 *server.memory_bytes.get_or_insert_default() += bytes;
             }
         }
     }
-    servers
 }
 
 fn count(count: usize) -> u64 {

@@ -476,8 +476,8 @@ impl wire::Mux for RequestHandler {
         upgrade::upgrade(self.daemon()?, request).await
     }
 
-    async fn metrics(self, _: Context) -> wire::Result<wire::MetricsText> {
-        Ok(metrics::metrics_text(self.daemon()?).await)
+    async fn metrics(self, _: Context) -> wire::Result<wire::Metrics> {
+        Ok(metrics::read(self.daemon()?).await)
     }
 
     async fn sandbox(self, _: Context, server: String) -> wire::Result<wire::SandboxProfile> {

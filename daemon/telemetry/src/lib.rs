@@ -3,9 +3,7 @@
 //! Depends on `mux-files`, `mux-secrets` and `mux-wire`, and on no server, tool or run.
 //!
 //! - `metrics` counts in `server_meters`, `call_meter` and `run_meters`, never by a name that a caller made up, which
-//!   bounds the number of series. `metrics_snapshot` is read on demand. `text_format` writes Prometheus' format,
-//!   `metrics_port` serves it to clients with the `metrics_token`. `mux metrics`, `mux top` and the port read the same
-//!   text.
+//!   bounds the number of labels. `metrics_port` serves a text of them to clients with the `metrics_token`.
 //! - `trace` has W3C's `trace_context` and its `span`s: a `tracer` begins spans, a `span_collector` receives them.
 //!   A caller carries a `TraceScope`: its client's context, and the collector, if any. Without a collector a context is
 //!   passed on unchanged. Spans go to a queue that never blocks.

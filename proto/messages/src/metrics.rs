@@ -1,11 +1,150 @@
-//! The daemon's metrics.
+//! The daemon's metrics, of which `mux_proto::metrics_text` renders Prometheus' text.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// All metrics of the daemon.
+/// All metrics of the daemon: counters since its start, and its current state.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Metrics {
+    pub build: String,
+    pub contract: u32,
+    pub engine: Option<String>,
+    pub engine_version: Option<String>,
+    pub uptime_seconds: f64,
+    /// When the daemon started, in seconds since 1970.
+    pub started_seconds: f64,
+    /// Clients that are connected.
+    pub clients: u64,
+    /// Calls that wait for approval now.
+    pub approvals_held: u64,
+    /// Calls that need approval and that `mux resume` asks about again.
+    pub approvals_kept: u64,
+    pub runs: RunMetrics,
+    pub workers: WorkerMetrics,
+    /// Type checks of programs.
+    pub checks: CheckMetrics,
+    /// Reads of the cache of servers and tools.
+    pub cache_reads: HitMetrics,
+    /// By server. `(unknown)` has the calls of unknown servers, `(other)` everything about servers beyond a limit.
+    pub servers: BTreeMap<String, ServerMetrics>,
+    /// How long sessions took to open, from the start of the process to the list of tools.
+    pub session_open_seconds: Histogram,
+    /// The longest CPU time of a single poll on a thread of the daemon's runtime since the last read, if polls are
+    /// measured.
+    pub longest_poll_seconds: Option<f64>,
+    pub process: ProcessMetrics,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct RunMetrics {
+    /// Runs that were accepted.
+    pub started: u64,
+    /// Runs that have not ended.
+    pub running: u64,
+    /// Runs that have ended, by outcome: `ok`, or the kind of the error.
+    pub ended: BTreeMap<String, u64>,
+    /// From the acceptance of a run to its end.
+    pub seconds: Histogram,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct WorkerMetrics {
+    pub ready: u64,
+    pub busy: u64,
+    pub starting: u64,
+    /// Programs that wait for a worker.
+    pub waiting: u64,
+    pub started: u64,
+    pub start_failures: u64,
+    pub ended: u64,
+    /// How long programs waited for a worker.
+    pub wait_seconds: Histogram,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CheckMetrics {
+    /// Hits are cached verdicts.
+    pub cache: HitMetrics,
+    pub seconds: Histogram,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct HitMetrics {
+    pub hits: u64,
+    pub misses: u64,
+}
+
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ServerMetrics {
+    /// Tool calls that have ended, by outcome: `ok`, or the kind of the error.
+    pub calls: BTreeMap<String, u64>,
+    pub in_flight: u64,
+    /// From sending a call to the answer.
+    pub call_seconds: Histogram,
+    /// By tool. `(other)` has the calls of tools beyond a limit.
+    pub tools: BTreeMap<String, ToolMetrics>,
+    /// Sessions by state. Empty if the server no longer exists.
+    pub sessions: BTreeMap<String, u64>,
+    pub sessions_opened: u64,
+    pub session_failures: u64,
+    /// Resident memory of its processes, where the system provides it.
+    pub memory_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ToolMetrics {
+    pub ok: u64,
+    pub error: u64,
+}
+
+/// Durations, as a cumulative histogram.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Histogram {
+    pub count: u64,
+    pub sum: f64,
+    /// By ascending upper bound.
+    pub buckets: Vec<Bucket>,
+}
+
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MetricsText {
-    /// In Prometheus' text exposition format, version 0.0.4.
-    pub text: String,
+pub struct Bucket {
+    /// The upper bound in seconds.
+    pub most: f64,
+    /// The number of durations up to this bound.
+    pub count: u64,
+}
+
+/// The daemon's process. The system may not provide all values.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ProcessMetrics {
+    /// User and system time.
+    pub cpu_seconds: Option<f64>,
+    pub resident_bytes: Option<u64>,
+    pub virtual_bytes: Option<u64>,
+    pub open_fds: Option<u64>,
+    pub max_fds: Option<u64>,
+    pub threads: Option<u64>,
 }

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use mux_client::{ClientIdentity, Session, within_seconds};
-use mux_proto::{CallRequest, Held, Outcome, RunRequest};
+use mux_proto::{CallRequest, Held, MetricsFormat, Outcome, RunRequest, metrics_text};
 use mux_tests::{Canary, TestEnv, env::binary, process};
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, sync::watch};
@@ -108,7 +108,7 @@ impl Arena {
 
     async fn metrics(&self) -> String {
         let metrics = self.session.client.metrics(within_seconds(HANG)).await;
-        metrics.unwrap().unwrap().text
+        metrics_text(&metrics.unwrap().unwrap(), MetricsFormat::Prometheus)
     }
 
     /// Calls the other server until the row is over, and then once more.

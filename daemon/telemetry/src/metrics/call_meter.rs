@@ -6,13 +6,13 @@ use std::{sync::Arc, time::Instant};
 
 use mux_wire::FaultKind;
 
-use super::server_meters::{ServerMeters, ToolMeters};
+use super::server_meters::{EndedCall, ServerMeters};
 
 #[must_use]
 pub struct CallMeter {
     server: Arc<ServerMeters>,
     /// Set once the server is known to have the tool: a name that a caller made up must not become a label.
-    tool: Option<ToolMeters>,
+    tool: Option<String>,
     sent: Option<Instant>,
     counted: bool,
 }
@@ -34,13 +34,13 @@ impl CallMeter {
 
     /// Sets the tool of the call.
     pub fn of_tool(&mut self, name: &str) {
-        self.tool = Some(self.server.tool(name));
+        self.tool = Some(name.to_owned());
     }
 
     /// Marks the call as sent.
     pub fn sent(&mut self) {
         if self.sent.replace(Instant::now()).is_none() {
-            self.server.in_flight.inc();
+            self.server.call_sent();
         }
     }
 
@@ -53,14 +53,11 @@ impl CallMeter {
         if std::mem::replace(&mut self.counted, true) {
             return;
         }
-        self.server.called(kind);
-        if let Some(tool) = &self.tool {
-            tool.called(kind.is_none());
-        }
-        if let Some(sent) = self.sent {
-            self.server.in_flight.dec();
-            self.server.took(sent.elapsed());
-        }
+        self.server.call_ended(EndedCall {
+            tool: self.tool.take(),
+            kind,
+            took: self.sent.map(|sent| sent.elapsed()),
+        });
     }
 }
 

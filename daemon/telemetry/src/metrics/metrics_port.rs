@@ -30,7 +30,7 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
-use super::{metrics_token, text_format::TextFormat};
+use super::metrics_token;
 
 const METRICS_PATH: &str = "/metrics";
 /// The timeout of one request, from its first byte to the last byte of the response.
@@ -43,8 +43,14 @@ const BIND_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 const QUICK_BIND_ATTEMPTS: u32 = 8;
 const QUICK_BIND_RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Renders the metrics.
-type PageWriter = Arc<dyn Fn(TextFormat) -> BoxFuture<'static, String> + Send + Sync>;
+/// Renders the metrics for an `Accept` header.
+type PageWriter = Arc<dyn Fn(&str) -> BoxFuture<'static, MetricsPage> + Send + Sync>;
+
+/// The metrics in a format.
+pub struct MetricsPage {
+    pub content_type: &'static str,
+    pub text: String,
+}
 
 #[derive(Debug)]
 pub struct MetricsPort {
@@ -228,8 +234,9 @@ async fn answer<B>(request: &Request<B>, token: &Path, writer: &PageWriter) -> P
         return page;
     }
     let accept = request.headers().get(header::ACCEPT);
-    let format = TextFormat::of(accept.and_then(|it| it.to_str().ok()).unwrap_or_default());
-    page(StatusCode::OK, format.content_type(), writer(format).await)
+    let accept = accept.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let metrics = writer(accept).await;
+    page(StatusCode::OK, metrics.content_type, metrics.text)
 }
 
 fn refusal(status: StatusCode, text: &str) -> PageResponse {
@@ -289,7 +296,13 @@ mod tests {
     use super::*;
 
     fn writer() -> PageWriter {
-        Arc::new(|_| async { "a 1\n".to_owned() }.boxed())
+        Arc::new(|_| {
+            let page = MetricsPage {
+                content_type: "text/plain",
+                text: "a 1\n".to_owned(),
+            };
+            async { page }.boxed()
+        })
     }
 
     #[tokio::test]

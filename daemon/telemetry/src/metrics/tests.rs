@@ -5,16 +5,6 @@ fn metrics() -> Arc<Metrics> {
     Metrics::new("/nowhere/token".into())
 }
 
-fn text(metrics: &Metrics) -> String {
-    metrics.text(MetricsSnapshot::default(), TextFormat::Prometheus)
-}
-
-/// The lines that begin with `begin`.
-fn samples(text: &str, begin: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| line.starts_with(begin));
-    lines.map(str::to_owned).collect()
-}
-
 #[test]
 fn call_is_counted_once_however_it_ends() {
     let metrics = metrics();
@@ -24,7 +14,7 @@ fn call_is_counted_once_however_it_ends() {
         call.at(&server);
         call.of_tool("add");
         call.sent();
-        assert_eq!(server.in_flight.get(), 1);
+        assert_eq!(metrics.server_counts()["fix"].in_flight, 1);
         call.ended(kind);
     }
     // A call whose caller no longer exists, and a call of an unknown server.
@@ -32,94 +22,50 @@ fn call_is_counted_once_however_it_ends() {
     gone.at(&server);
     drop(gone);
     metrics.begin_call().ended(Some(FaultKind::NotFound));
-    let text = text(&metrics);
-    for line in [
-        "muxd_calls_total{server=\"fix\",outcome=\"ok\"} 2",
-        "muxd_calls_total{server=\"fix\",outcome=\"timeout\"} 1",
-        "muxd_calls_total{server=\"fix\",outcome=\"cancelled\"} 1",
-        "muxd_calls_total{server=\"(unknown)\",outcome=\"not_found\"} 1",
-        "muxd_calls_in_flight{server=\"fix\"} 0",
-        "muxd_call_duration_seconds_count{server=\"fix\"} 3",
-        "muxd_tool_calls_total{server=\"fix\",tool=\"add\",outcome=\"ok\"} 2",
-        "muxd_tool_calls_total{server=\"fix\",tool=\"add\",outcome=\"error\"} 1",
-        "# TYPE muxd_calls_total counter",
-        "# TYPE muxd_call_duration_seconds histogram",
-    ] {
-        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
-    }
+    let counts = metrics.server_counts();
+    let fix = &counts["fix"];
+    let calls = BTreeMap::from([("ok", 2), ("timeout", 1), ("cancelled", 1)]);
+    assert_eq!(fix.calls, calls);
+    assert_eq!((fix.in_flight, fix.duration.count), (0, 3));
+    assert_eq!(fix.tools["add"], ToolCounts { ok: 2, error: 1 });
+    assert_eq!(counts["(unknown)"].calls["not_found"], 1);
 }
 
 #[test]
-fn number_of_series_is_bounded() {
+fn number_of_labels_is_bounded() {
     let metrics = metrics();
     let server = metrics.server("fix");
-    for number in 0..10_000 {
+    let call_tool = |name: &str| {
         let mut call = metrics.begin_call();
         call.at(&server);
-        call.of_tool(&format!("tool {number} \"\n\\"));
+        call.of_tool(name);
         call.ended(None);
+    };
+    for number in 0..10_000 {
+        call_tool(&format!("tool {number} \"\n\\"));
         metrics.server(&format!("server-{number}")).failed();
     }
-    let text = text(&metrics);
-    assert_eq!(samples(&text, "muxd_tool_calls_total").len(), 2 * 501);
-    let other = "muxd_tool_calls_total{server=\"fix\",tool=\"(other)\",outcome=\"ok\"} 9500";
-    assert_eq!(samples(&text, other), [other]);
-    assert_eq!(samples(&text, "muxd_session_failures_total").len(), 257);
-    let rest = "muxd_session_failures_total{server=\"(other)\"} 9745";
-    assert_eq!(samples(&text, rest), [rest]);
-    // Special characters in a name are escaped.
-    assert!(text.contains("tool=\"tool 7 \\\"\\n\\\\\""), "{text}");
-    // A name longer than the limit has no separate series.
-    server.tool(&"x".repeat(500));
-    assert_eq!(
-        samples(&self::text(&metrics), "muxd_tool_calls_total").len(),
-        2 * 501
-    );
+    // A name longer than the limit is not counted separately.
+    call_tool(&"x".repeat(500));
+    let counts = metrics.server_counts();
+    let tools = &counts["fix"].tools;
+    assert_eq!((tools.len(), tools["(other)"].ok), (501, 9_501));
+    assert_eq!(counts.len(), 258);
+    assert_eq!(counts["(other)"].session_failures, 9_745);
 }
 
 #[test]
-fn snapshot_and_counters_are_in_one_text() {
+fn runs_and_checks_are_counted() {
     let metrics = metrics();
     metrics.runs.started();
     metrics.runs.waited(Duration::from_micros(300));
-    metrics
-        .runs
-        .ended(Some(FaultKind::Runtime), Duration::from_millis(20));
+    let took = Duration::from_millis(20);
+    metrics.runs.ended(Some(FaultKind::Runtime), took);
     metrics.count_check(Duration::from_millis(2));
-    let mut moment = MetricsSnapshot {
-        build: vec![("version", "0.1.0".into())],
-        clients: 2,
-        workers: vec![("ready", 2), ("busy", 1)],
-        checks: vec![("hit", 3), ("miss", 4)],
-        ..MetricsSnapshot::default()
-    };
-    let mut server = ServerSnapshot::default();
-    server.sessions.insert("ready", 1);
-    server.memory_bytes = Some(1 << 20);
-    moment.servers.insert("fix".into(), server);
-    let text = metrics.text(moment.clone(), TextFormat::Prometheus);
-    for line in [
-        "muxd_build_info{version=\"0.1.0\"} 1",
-        "muxd_clients 2",
-        "muxd_workers{state=\"busy\"} 1",
-        "muxd_checks_total{cache=\"miss\"} 4",
-        "muxd_sessions{server=\"fix\",state=\"ready\"} 1",
-        "muxd_server_memory_bytes{server=\"fix\"} 1048576",
-        "muxd_runs_started_total 1",
-        "muxd_runs_total{outcome=\"ok\"} 0",
-        "muxd_runs_total{outcome=\"runtime\"} 1",
-        "muxd_run_duration_seconds_count 1",
-        "muxd_worker_wait_seconds_bucket{le=\"0.0005\"} 1",
-        "muxd_check_duration_seconds_count 1",
-    ] {
-        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
-    }
-    assert!(!text.contains("# EOF") && text.ends_with('\n'));
-    let open = metrics.text(moment, TextFormat::OpenMetrics);
-    assert!(
-        open.ends_with("# EOF\n") && open.contains("# TYPE muxd_checks counter"),
-        "{open}"
-    );
-    let count = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
-    assert_eq!(count(&text), count(&open));
+    let runs = metrics.runs.counts();
+    assert_eq!(runs.started, 1);
+    assert_eq!(runs.ended, BTreeMap::from([("ok", 0), ("runtime", 1)]));
+    assert_eq!((runs.duration.count, metrics.checks().count), (1, 1));
+    let waits: Vec<_> = runs.worker_wait.buckets().collect();
+    assert_eq!(waits[1..3], [(0.00025, 0), (0.0005, 1)]);
 }
