@@ -6,130 +6,35 @@ use axum::{
     http::{StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
+use include_dir::{Dir, include_dir};
 
-const SCRIPT_CONTENT_TYPE: &str = "text/javascript; charset=utf-8";
-
-/// The path, content type and content of each file.
-const STATIC_FILES: &[(&str, &str, &str)] = &[
-    (
-        "/",
-        "text/html; charset=utf-8",
-        include_str!("page/index.html"),
-    ),
-    (
-        "/style.css",
-        "text/css; charset=utf-8",
-        include_str!("page/style.css"),
-    ),
-    ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
-    (
-        "/main.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/main.js"),
-    ),
-    (
-        "/http.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/http.js"),
-    ),
-    (
-        "/live.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/live.js"),
-    ),
-    (
-        "/draw.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/draw.js"),
-    ),
-    (
-        "/words.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/words.js"),
-    ),
-    (
-        "/parts.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/parts.js"),
-    ),
-    (
-        "/overview.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/overview.js"),
-    ),
-    (
-        "/server.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/server.js"),
-    ),
-    (
-        "/servers.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/servers.js"),
-    ),
-    (
-        "/server_actions.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/server_actions.js"),
-    ),
-    (
-        "/stored.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/stored.js"),
-    ),
-    (
-        "/schema.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/schema.js"),
-    ),
-    (
-        "/call.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/call.js"),
-    ),
-    (
-        "/doctor.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/doctor.js"),
-    ),
-    (
-        "/runs.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/runs.js"),
-    ),
-    ("/run.js", SCRIPT_CONTENT_TYPE, include_str!("page/run.js")),
-    (
-        "/spans.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/spans.js"),
-    ),
-    (
-        "/timeline.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/timeline.js"),
-    ),
-    (
-        "/latency.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/latency.js"),
-    ),
-    (
-        "/tools.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/tools.js"),
-    ),
-    (
-        "/approvals.js",
-        SCRIPT_CONTENT_TYPE,
-        include_str!("page/approvals.js"),
-    ),
-];
+static PAGE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/ui/page");
+/// The file at the path `/`, which has no other path.
+const INDEX_FILE: &str = "index.html";
 
 pub(super) async fn serve_static_file(uri: Uri) -> Response {
-    match STATIC_FILES.iter().find(|(path, _, _)| *path == uri.path()) {
-        Some((_, kind, content)) => ([(header::CONTENT_TYPE, *kind)], *content).into_response(),
+    match find_file(uri.path()) {
+        Some((kind, content)) => ([(header::CONTENT_TYPE, kind)], content).into_response(),
         None => (StatusCode::NOT_FOUND, "not found\n").into_response(),
     }
+}
+
+/// The content type and the content of a file.
+fn find_file(path: &str) -> Option<(&'static str, &'static [u8])> {
+    let name = match path.strip_prefix('/')? {
+        "" => INDEX_FILE,
+        INDEX_FILE => return None,
+        name => name,
+    };
+    let (_, extension) = name.rsplit_once('.')?;
+    let kind = match extension {
+        "css" => "text/css; charset=utf-8",
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "svg" => "image/svg+xml",
+        _ => return None,
+    };
+    Some((kind, PAGE.get_file(name)?.contents()))
 }
 
 #[cfg(test)]
@@ -144,15 +49,15 @@ mod tests {
 
     #[test]
     fn page_references_only_its_own_files() {
-        let (_, _, index) = STATIC_FILES[0];
-        for (path, _, content) in STATIC_FILES {
+        let text = |name: &str| PAGE.get_file(name).and_then(|file| file.contents_utf8());
+        let index = text(INDEX_FILE).unwrap();
+        for file in PAGE.files() {
+            let path = file.path().to_str().unwrap();
+            let content = text(path).unwrap();
             for part in content.split(['"', '\'']) {
                 let named = part.strip_prefix('.').unwrap_or(part);
                 if named.starts_with('/') && is_script(named) {
-                    assert!(
-                        STATIC_FILES.iter().any(|(path, _, _)| *path == named),
-                        "{path} names {named}"
-                    );
+                    assert!(find_file(named).is_some(), "{path} names {named}");
                 }
             }
             if is_script(path) {
@@ -163,7 +68,9 @@ mod tests {
 
     #[test]
     fn no_file_sets_html_or_contacts_other_origins() {
-        for (path, kind, content) in STATIC_FILES {
+        for file in PAGE.files() {
+            let path = file.path().to_str().unwrap();
+            let content = file.contents_utf8().unwrap();
             for forbidden in [
                 "innerHTML",
                 "outerHTML",
@@ -179,7 +86,7 @@ mod tests {
                 "{path}"
             );
             assert!(
-                content.is_ascii() || *kind != SCRIPT_CONTENT_TYPE,
+                content.is_ascii() || !is_script(path),
                 "{path} is not ASCII"
             );
         }
