@@ -6,7 +6,7 @@
 import { get, post } from "./http.js";
 import { h } from "./draw.js";
 import { known, waiting } from "./live.js";
-import { error, foreign, head, long, nothing, prose, redraw, runLink, state, toolLink } from "./parts.js";
+import { acting, attempt, error, foreign, grid, long, nothing, prose, redraw, runLink, state, toolLink } from "./parts.js";
 import { ago, bytes, clock, count, json, programPath, span } from "./words.js";
 
 const REST = 500;
@@ -67,42 +67,38 @@ async function decide(approval, decision, shown) {
   confirming = undefined;
   asked.set(approval.approval, { busy: true });
   redraw();
-  try {
-    const decided = await post("decide", { approval: approval.approval, decision, shown });
-    asked.set(approval.approval, { decided, decision, at: Date.now() });
-    if (decision === "always") grants = undefined;
-  } catch (failure) {
-    asked.set(approval.approval, { failure });
-  }
-  redraw();
+  await attempt(
+    async () => {
+      const decided = await post("decide", { approval: approval.approval, decision, shown });
+      asked.set(approval.approval, { decided, decision, at: Date.now() });
+      if (decision === "always") grants = undefined;
+    },
+    (failure) => asked.set(approval.approval, { failure }),
+  );
 }
 
 async function resume(id) {
   asked.set(id, { busy: true });
   redraw();
-  try {
-    const { run } = await post("resume", { id });
-    asked.delete(id);
-    location.hash = `#/runs/${encodeURIComponent(run)}`;
-  } catch (failure) {
-    asked.set(id, { failure });
-    redraw();
-  }
+  await attempt(
+    async () => {
+      const { run } = await post("resume", { id });
+      asked.delete(id);
+      location.hash = `#/runs/${encodeURIComponent(run)}`;
+    },
+    (failure) => asked.set(id, { failure }),
+  );
 }
 
 function argumentsOf(approval, where = "card") {
   const id = approval.approval;
   const found = approval.arguments ?? whole.get(id);
   if (found !== undefined) return long(json(found), `${where} arguments ${id}`, "arguments");
-  const load = async () => {
-    try {
-      const list = await get("approval", { id });
-      whole.set(id, list.approvals[0].arguments);
-    } catch (failure) {
-      asked.set(id, { failure });
-    }
-    redraw();
-  };
+  const load = () =>
+    attempt(
+      async () => whole.set(id, (await get("approval", { id })).approvals[0].arguments),
+      (failure) => asked.set(id, { failure }),
+    );
   return [
     long(approval.preview ?? "", `${where} preview ${id}`, "arguments"),
     h("button", { class: "small", key: `load ${id}`, onclick: load }, `Show all ${bytes(approval.bytes)}`),
@@ -180,11 +176,10 @@ function card(approval, rest, shown) {
             key: "always",
             class: "link-like",
             disabled: busy || rest,
-            onclick() {
+            onclick: acting(() => {
               confirming = id;
-              redraw();
               focusSoon(`[data-approval="${id}"] .confirm .back-out`);
-            },
+            }),
           },
           "Always allow this tool\u2026",
         ),
@@ -200,14 +195,13 @@ function confirmAlways(approval, resting, shown) {
   const id = approval.approval;
   const others = withIt(approval, "always", shown).map((other) => shown.find((one) => one.approval === other));
   const path = () => h("b", { class: "path" }, foreign(programPath(approval.path), 120));
-  const leave = () => {
+  const leave = acting(() => {
     confirming = undefined;
-    redraw();
     focusSoon(`[data-approval="${id}"] .link-like`);
-  };
+  });
   return h(
     "div",
-    { class: "confirm", role: "group", "aria-label": "Confirm always", key: `confirm ${id}`, onkeydown: (event) => event.key === "Escape" && leave() },
+    { class: "confirm", role: "group", "aria-label": "Confirm always", key: `confirm ${id}`, onkeydown: (event) => event.key === "Escape" && leave(event) },
     h("p", {}, "Always allow ", path(), "?"),
     h(
       "ul",
@@ -266,26 +260,23 @@ export function cards(of) {
   return [outcomes(all, of), shown.map((approval) => card(approval, rest, shown))];
 }
 
-async function loadGrants() {
+const told = (failure) => {
+  problem = failure;
+};
+
+function loadGrants() {
   grants = [];
-  try {
+  return attempt(async () => {
     grants = (await get("grants")).granted;
     problem = undefined;
-  } catch (failure) {
-    problem = failure;
-  }
-  redraw();
+  }, told);
 }
 
-async function revoke(grant) {
-  try {
+const revoke = (grant) =>
+  attempt(async () => {
     await post("revoke", { id: grant.grant });
     grants = undefined;
-  } catch (failure) {
-    problem = failure;
-  }
-  redraw();
-}
+  }, told);
 
 export function leave() {
   grants = undefined;
@@ -306,23 +297,18 @@ export function approvals() {
     problem && error(problem, "grants"),
     (grants ?? []).length === 0
       ? nothing("No tools are always allowed.")
-      : h(
-          "table",
-          {},
-          head(["Tool"], ["Agent"], ["Rule", "wide"], ["Since"], [""]),
-          h(
-            "tbody",
-            {},
-            grants.map((grant) =>
-              h(
-                "tr",
-                { key: grant.grant },
-                h("td", {}, toolLink(grant.path)),
-                h("td", {}, grant.agent ? foreign(grant.agent, 60) : h("span", { class: "quiet" }, "none")),
-                h("td", { class: "wide" }, h("code", {}, foreign(grant.rule, 120))),
-                h("td", { title: clock(grant.since_ms) }, ago(grant.since_ms, Date.now())),
-                h("td", {}, h("button", { class: "small", "aria-label": `Revoke ${programPath(grant.path)}`, onclick: () => revoke(grant) }, "Revoke")),
-              ),
+      : grid(
+          undefined,
+          [["Tool"], ["Agent"], ["Rule", "wide"], ["Since"], [""]],
+          grants.map((grant) =>
+            h(
+              "tr",
+              { key: grant.grant },
+              h("td", {}, toolLink(grant.path)),
+              h("td", {}, grant.agent ? foreign(grant.agent, 60) : h("span", { class: "quiet" }, "none")),
+              h("td", { class: "wide" }, h("code", {}, foreign(grant.rule, 120))),
+              h("td", { title: clock(grant.since_ms) }, ago(grant.since_ms, Date.now())),
+              h("td", {}, h("button", { class: "small", "aria-label": `Revoke ${programPath(grant.path)}`, onclick: () => revoke(grant) }, "Revoke")),
             ),
           ),
         ),

@@ -20,6 +20,27 @@ export function redraw() {
   again();
 }
 
+// A handler of an event that does something and draws the page once more.
+export const acting = (act) => (event) => {
+  act(event);
+  again();
+};
+
+// Does something that may fail, hands over why it failed, and draws the page once more.
+export async function attempt(action, failed) {
+  try {
+    await action();
+  } catch (failure) {
+    failed(failure);
+  }
+  again();
+}
+
+// A field to search in what the page shows.
+export function searchField(placeholder, label, typed) {
+  return h("input", { type: "search", placeholder, "aria-label": label, oninput: acting(({ target }) => typed(target.value)) });
+}
+
 // A name or a sentence of somebody else, on its own whatever its direction is.
 export function foreign(text, most = 160) {
   const whole = plain(text ?? "");
@@ -42,19 +63,7 @@ export function long(text, key, className = "") {
   const shown = short ? clip(whole, BEGINNING) : pieces(whole).map((piece) => h("span", {}, piece));
   return [
     h("pre", { class: `text ${className}`, dir: "auto", tabindex: 0, key: `text ${key}` }, shown),
-    short &&
-      h(
-        "button",
-        {
-          class: "small",
-          key: `all ${key}`,
-          onclick() {
-            shownWhole.add(key);
-            again();
-          },
-        },
-        `Show all ${bytes(whole.length)}`,
-      ),
+    short && h("button", { class: "small", key: `all ${key}`, onclick: acting(() => shownWhole.add(key)) }, `Show all ${bytes(whole.length)}`),
   ];
 }
 
@@ -120,10 +129,10 @@ export function nothing(...words) {
 
 export const loading = () => h("p", { class: "quiet" }, "Loading\u2026");
 
-// The head of a table: each column with its words and its class.
-export function head(...columns) {
-  const cells = columns.map(([words, look = ""]) => h("th", { class: look, scope: "col" }, words || h("span", { class: "unseen" }, "Actions")));
-  return h("thead", {}, h("tr", {}, cells));
+// A table: each column with its words and its class, and the rows.
+export function grid(look, columns, rows) {
+  const cells = columns.map(([words, cell = ""]) => h("th", { class: cell, scope: "col" }, words || h("span", { class: "unseen" }, "Actions")));
+  return h("table", { class: look }, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows));
 }
 
 // The latency of one path, if any call of it is known.

@@ -4,7 +4,7 @@ import { cards } from "./approvals.js";
 import { post } from "./http.js";
 import { h } from "./draw.js";
 import { known, show } from "./live.js";
-import { error, fact, foreign, loading, long, nothing, prose, redraw, runLink, took } from "./parts.js";
+import { acting, attempt, error, fact, foreign, loading, long, nothing, prose, runLink, took } from "./parts.js";
 import { ended } from "./runs.js";
 import { storedResult } from "./stored.js";
 import { timeline } from "./timeline.js";
@@ -20,14 +20,7 @@ export function leave() {
   all = false;
 }
 
-async function cancel(run) {
-  try {
-    await post("cancel", { id: run });
-  } catch (problem) {
-    failure = problem;
-    redraw();
-  }
-}
+const cancel = (run) => attempt(() => post("cancel", { id: run }), (problem) => (failure = problem));
 
 function facts(run) {
   return h(
@@ -57,18 +50,7 @@ function lines({ lines: said }, id) {
   const shown = all ? said : said.slice(-LINES);
   return [
     h("h2", {}, "Console"),
-    shown.length < said.length &&
-      h(
-        "button",
-        {
-          class: "small",
-          onclick() {
-            all = true;
-            redraw();
-          },
-        },
-        `Show ${count(said.length - shown.length, "earlier line")}`,
-      ),
+    shown.length < said.length && h("button", { class: "small", onclick: acting(() => (all = true)) }, `Show ${count(said.length - shown.length, "earlier line")}`),
     h(
       "div",
       { class: "console", tabindex: 0, key: `console ${id}`, role: "log", "aria-label": "Console" },

@@ -2,7 +2,7 @@
 
 import { h } from "./draw.js";
 import { known } from "./live.js";
-import { foreign, head, nothing, prose, redraw, runLink, state, took } from "./parts.js";
+import { acting, foreign, grid, nothing, prose, runLink, searchField, state, took } from "./parts.js";
 import { ago, clip, clock, count, ms, plain } from "./words.js";
 
 const STATES = ["all", "running", "succeeded", "failed"];
@@ -10,12 +10,7 @@ let wanted = "all";
 let words = "";
 
 export function rows(runs) {
-  return h(
-    "table",
-    { class: "runs" },
-    head(["Run", "main"], ["State"], ["Started by", "wide"], ["Calls", "number"], ["Duration", "number"], ["Started", "number wide"]),
-    h("tbody", {}, runs.map(row)),
-  );
+  return grid("runs", [["Run", "main"], ["State"], ["Started by", "wide"], ["Calls", "number"], ["Duration", "number"], ["Started", "number wide"]], runs.map(row));
 }
 
 function row(run) {
@@ -63,32 +58,11 @@ export function runs() {
     h(
       "div",
       { class: "strip" },
-      h("input", {
-        type: "search",
-        placeholder: "Filter by program, state, client or agent",
-        "aria-label": "Filter runs",
-        oninput(event) {
-          words = event.target.value.trim().toLowerCase();
-          redraw();
-        },
-      }),
+      searchField("Filter by program, state, client or agent", "Filter runs", (typed) => (words = typed.trim().toLowerCase())),
       h(
         "div",
         { class: "choice", role: "group", "aria-label": "State" },
-        STATES.map((name) =>
-          h(
-            "button",
-            {
-              key: name,
-              "aria-pressed": String(wanted === name),
-              onclick() {
-                wanted = name;
-                redraw();
-              },
-            },
-            name,
-          ),
-        ),
+        STATES.map((name) => h("button", { key: name, "aria-pressed": String(wanted === name), onclick: acting(() => (wanted = name)) }, name)),
       ),
       h("span", { class: "quiet" }, shown.length === all.length ? count(all.length, "run") : `${shown.length} of ${count(all.length, "run")}`),
     ),

@@ -4,7 +4,7 @@ import { h } from "./draw.js";
 import { get } from "./http.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";
-import { error, fact, foreign, head, long, nothing, prose, redraw, serverState, state } from "./parts.js";
+import { attempt, error, fact, foreign, grid, long, nothing, prose, serverState, state } from "./parts.js";
 import { buttons, outcome } from "./server_actions.js";
 import { bytes, ms, span } from "./words.js";
 
@@ -23,24 +23,17 @@ function begin(server) {
   followLog(shown);
 }
 
-async function loadSandbox(mine) {
-  try {
-    mine.profile = await get("sandbox", { server: mine.name });
-  } catch (failure) {
-    mine.sandboxFailure = failure;
-  }
-  redraw();
-}
+const loadSandbox = (mine) =>
+  attempt(
+    async () => (mine.profile = await get("sandbox", { server: mine.name })),
+    (failure) => (mine.sandboxFailure = failure),
+  );
 
-async function loadLog(mine) {
-  try {
-    mine.lines = (await get("logs", { server: mine.name })).lines;
-    mine.logFailure = undefined;
-  } catch (failure) {
-    mine.logFailure = failure;
-  }
-  redraw();
-}
+const loadLog = (mine) =>
+  attempt(
+    async () => Object.assign(mine, { lines: (await get("logs", { server: mine.name })).lines, logFailure: undefined }),
+    (failure) => (mine.logFailure = failure),
+  );
 
 async function followLog(mine) {
   while (shown === mine) {
@@ -152,21 +145,16 @@ export function server(server) {
     long(server.command || server.source?.description || "", `command ${name}`),
     sessions.length > 0 && [
       h("h2", {}, "Sessions"),
-      h(
-        "table",
-        {},
-        head(["Belongs to"], ["State"], ["Process"]),
-        h(
-          "tbody",
-          {},
-          sessions.map((session) =>
-            h(
-              "tr",
-              { key: session.of },
-              h("td", {}, foreign(session.of, 120)),
-              h("td", {}, state(session.state), session.reason && h("div", { class: "why" }, prose(session.reason, 200))),
-              h("td", {}, session.pid ?? ""),
-            ),
+      grid(
+        undefined,
+        [["Belongs to"], ["State"], ["Process"]],
+        sessions.map((session) =>
+          h(
+            "tr",
+            { key: session.of },
+            h("td", {}, foreign(session.of, 120)),
+            h("td", {}, state(session.state), session.reason && h("div", { class: "why" }, prose(session.reason, 200))),
+            h("td", {}, session.pid ?? ""),
           ),
         ),
       ),
@@ -174,6 +162,6 @@ export function server(server) {
     log(),
     sandbox(server),
     h("h2", {}, "Latency"),
-    own.length ? table(own) : nothing("No run that muxd keeps has called this server."),
+    own.length ? table(own) : nothing("No tool of this server was called since muxd started."),
   ];
 }

@@ -4,7 +4,7 @@
 
 import { h } from "./draw.js";
 import { post } from "./http.js";
-import { error, foreign, prose, redraw } from "./parts.js";
+import { attempt, error, foreign, prose, redraw } from "./parts.js";
 import { count } from "./words.js";
 
 const LOGIN_INTERVAL = 1000;
@@ -22,15 +22,13 @@ export function leave() {
   }
 }
 
-async function act(name, busy, action) {
+function act(name, busy, action) {
   acts.set(name, { busy });
   redraw();
-  try {
-    acts.set(name, { done: await action() });
-  } catch (failure) {
-    acts.set(name, { failure });
-  }
-  redraw();
+  return attempt(
+    async () => acts.set(name, { done: await action() }),
+    (failure) => acts.set(name, { failure }),
+  );
 }
 
 const restart = (name) =>
@@ -66,15 +64,15 @@ async function signIn(name) {
   redraw();
 }
 
-async function finish(login) {
+function finish(login) {
   login.pasteFailure = undefined;
-  try {
-    const state = await post("login/finish", { login: login.started.login, redirect_url: login.pasted.trim() });
-    if (!state.pending) login.state = state;
-  } catch (failure) {
-    login.pasteFailure = failure;
-  }
-  redraw();
+  return attempt(
+    async () => {
+      const state = await post("login/finish", { login: login.started.login, redirect_url: login.pasted.trim() });
+      if (!state.pending) login.state = state;
+    },
+    (failure) => (login.pasteFailure = failure),
+  );
 }
 
 export function buttons(server, look = "") {

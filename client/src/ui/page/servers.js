@@ -2,7 +2,7 @@
 
 import { h } from "./draw.js";
 import { known } from "./live.js";
-import { foreign, head, loading, nothing, prose, serverLink, serverState } from "./parts.js";
+import { foreign, grid, loading, nothing, prose, serverLink, serverState } from "./parts.js";
 import { buttons, outcome } from "./server_actions.js";
 import { server } from "./server.js";
 import { count } from "./words.js";
@@ -45,12 +45,9 @@ function row(server, acts) {
 }
 
 export function serverTable(list, acts) {
-  return h(
-    "table",
-    { class: "servers" },
-    head(["Server"], ["State"], ["Tools", "number"], ["Calls", "number wide"], acts ? ["", "wide"] : ["In flight", "number wide"]),
-    h("tbody", {}, mostUrgentFirst(list).map((one) => row(one, acts))),
-  );
+  const last = acts ? ["", "wide"] : ["In flight", "number wide"];
+  const columns = [["Server"], ["State"], ["Tools", "number"], ["Calls", "number wide"], last];
+  return grid("servers", columns, mostUrgentFirst(list).map((one) => row(one, acts)));
 }
 
 export function noServers() {

@@ -1,7 +1,7 @@
 // The spans of a run, one per line, on a common axis. Equal calls in a row are folded into one line.
 
 import { h } from "./draw.js";
-import { error, foreign, redraw, toolLink } from "./parts.js";
+import { acting, error, foreign, redraw, searchField, toolLink } from "./parts.js";
 import { groups, standing, ticks } from "./spans.js";
 import { bytes, count, ms } from "./words.js";
 
@@ -124,27 +124,8 @@ export function timeline(trace, until, run) {
       h(
         "div",
         { class: "strip" },
-        h("input", {
-          type: "search",
-          placeholder: "Filter by name",
-          "aria-label": "Filter the timeline",
-          oninput(event) {
-            words = event.target.value.trim().toLowerCase();
-            redraw();
-          },
-        }),
-        h(
-          "label",
-          {},
-          h("input", {
-            type: "checkbox",
-            onchange(event) {
-              failedOnly = event.target.checked;
-              redraw();
-            },
-          }),
-          " Failed only",
-        ),
+        searchField("Filter by name", "Filter the timeline", (typed) => (words = typed.trim().toLowerCase())),
+        h("label", {}, h("input", { type: "checkbox", onchange: acting(({ target }) => (failedOnly = target.checked)) }), " Failed only"),
         h("span", { class: "quiet" }, `${shown.length} of ${trace.spans.length}`),
       ),
     h(

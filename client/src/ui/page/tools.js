@@ -5,7 +5,7 @@ import { get, post } from "./http.js";
 import { h } from "./draw.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";
-import { error, foreign, latencyOf, loading, long, nothing, redraw, serverLink } from "./parts.js";
+import { attempt, error, foreign, latencyOf, loading, long, nothing, redraw, searchField, serverLink } from "./parts.js";
 import { count } from "./words.js";
 
 const PATIENCE = 150;
@@ -41,15 +41,13 @@ async function connect() {
   await look();
 }
 
-async function describe(path) {
+function describe(path) {
   const mine = { path };
   shown = mine;
-  try {
-    mine.found = await get("tool", { path });
-  } catch (failure) {
-    mine.failure = failure;
-  }
-  redraw();
+  return attempt(
+    async () => (mine.found = await get("tool", { path })),
+    (failure) => (mine.failure = failure),
+  );
 }
 
 export function leave() {
@@ -134,15 +132,10 @@ export function tools(path, values) {
       h(
         "div",
         { class: "strip" },
-        h("input", {
-          type: "search",
-          placeholder: "Find a tool",
-          "aria-label": "Find a tool",
-          oninput(event) {
-            search.query = event.target.value;
-            clearTimeout(typing);
-            typing = setTimeout(look, PATIENCE);
-          },
+        searchField("Find a tool", "Find a tool", (words) => {
+          search.query = words;
+          clearTimeout(typing);
+          typing = setTimeout(look, PATIENCE);
         }),
         h(
           "select",
