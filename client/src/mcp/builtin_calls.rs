@@ -305,8 +305,7 @@ async fn send_call(
         meta,
         ..asked
     };
-    // Notices about the call are delivered before its result.
-    link.call(&request).await
+    link.call(request).await
 }
 
 /// The work that calls a listed tool of a server. The server's protocol errors are passed on, and with `whole` a stored
@@ -357,10 +356,7 @@ async fn execute_search(
         budget_tokens: Some(SEARCH_BUDGET_TOKENS),
         wait_ms: SEARCH_WAIT_MS,
     };
-    let send = |client: MuxClient, request| async move {
-        client.search(within_seconds(30), request).await
-    };
-    let page = link.request(request, send).await?;
+    let page = link.request(30, request, MuxClient::search).await?;
     let shown = page.results.len();
     let mut lines = vec![match (page.total, shown) {
         (0, _) => no_match_message(&words, server.as_deref()),
@@ -425,10 +421,10 @@ async fn execute_describe(
         paths: asked.paths,
         ..DescribeRequest::default()
     };
-    let send = |client: MuxClient, request| async move {
-        client.describe(within_seconds(120), request).await
-    };
-    let described = access.link.request(request, send).await?;
+    let described = access
+        .link
+        .request(120, request, MuxClient::describe)
+        .await?;
     let instructions = described.instructions.iter();
     let mut texts: Vec<String> = instructions
         .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))
@@ -486,9 +482,7 @@ async fn execute_read(
                 .min(access.reader.max_page_bytes()),
         ),
     };
-    let send =
-        |client: MuxClient, request| async move { client.read(within_seconds(30), request).await };
-    let page = access.link.request(request, send).await?;
+    let page = access.link.request(30, request, MuxClient::read).await?;
     let end = page.offset + page.text.len() as u64;
     let more = match page.next {
         Some(next) => format!("; the next part starts at offset {next}"),

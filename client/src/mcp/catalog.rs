@@ -10,14 +10,12 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_client::within_seconds;
 use mux_proto::{
     Error, Inventory, InventoryRequest, MissingServer, MuxClient, ToolInfo, ToolList, ToolsRequest,
 };
 use rmcp::model::{JsonObject, Tool};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use tarpc::client::RpcError;
 use tokio::time::timeout;
 
 use super::{
@@ -34,6 +32,8 @@ use super::{
 /// work, the request takes less than 2 s. Later tools are announced as a list change. Agents wait 5 s or longer, and
 /// then lose every tool.
 pub(super) const LIST_PATIENCE: Duration = Duration::from_millis(1_800);
+/// The timeout of a list request, in seconds.
+const LIST_TIMEOUT_SECONDS: u64 = 60;
 /// How long the instructions wait for the names of the servers.
 const INSTRUCTIONS_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -130,7 +130,11 @@ impl ToolCatalog {
                     wait_ms: Some(millis(LIST_PATIENCE)),
                     ..ToolsRequest::default()
                 };
-                let listed = self.0.link.request(request, request_tools).await;
+                let listed = self
+                    .0
+                    .link
+                    .request(LIST_TIMEOUT_SECONDS, request, MuxClient::tools)
+                    .await;
                 // Instructions are optional.
                 let mut listed = listed.ok()?;
                 let own = listed.instructions.pop().map(|own| own.text);
@@ -228,10 +232,7 @@ impl ToolCatalog {
     }
 
     async fn fetch_inventory(&self, request: InventoryRequest) -> Result<Inventory, Error> {
-        let send = |client: MuxClient, request| async move {
-            client.inventory(within_seconds(30), request).await
-        };
-        self.0.link.request(request, send).await
+        self.0.link.request(30, request, MuxClient::inventory).await
     }
 
     async fn fetch_tools(&self, server: Option<String>, direct: bool) -> Result<ToolList, Error> {
@@ -242,7 +243,10 @@ impl ToolCatalog {
             wait_ms: Some(millis(LIST_PATIENCE)),
             ..ToolsRequest::default()
         };
-        let asked = self.0.link.request(request, request_tools);
+        let asked = self
+            .0
+            .link
+            .request(LIST_TIMEOUT_SECONDS, request, MuxClient::tools);
         asked.await
     }
 
@@ -261,13 +265,6 @@ pub(super) fn failure_of(missing: &[MissingServer]) -> Option<&Error> {
 
 pub(super) fn millis(duration: Duration) -> u64 {
     duration.as_millis().try_into().unwrap_or(u64::MAX)
-}
-
-async fn request_tools(
-    client: MuxClient,
-    request: ToolsRequest,
-) -> Result<Result<ToolList, Error>, RpcError> {
-    client.tools(within_seconds(60), request).await
 }
 
 /// A server's tool definition, with its name in this list.

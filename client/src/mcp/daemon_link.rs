@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 
 use mux_client::{ClientIdentity, ConnectError, Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{
-    AskKind, CallAnswer, CallRequest, Error, Held, JsonText, Kind, MuxClient, NoticesRequest,
-    endpoint::Dirs, transport, version,
+    AskKind, CallRequest, Error, Held, JsonText, Kind, MuxClient, NoticesRequest, endpoint::Dirs,
+    version,
 };
-use tarpc::client::RpcError;
+use tarpc::{client::RpcError, context::Context};
 use tokio::{
     sync::{OnceCell, mpsc, oneshot, watch},
     time::timeout,
@@ -72,25 +72,11 @@ impl DaemonConnection {
         self.handled.store(notice, Ordering::Release);
     }
 
-    /// Calls a tool. Resolves when the notices before the answer have been handled. The answer names the last of them.
-    async fn call(&self, request: CallRequest) -> Result<Result<Held, Error>, RpcError> {
-        let client = &self.session.client;
-        let within = transport::within(HUNG_CALL_TIMEOUT);
-        let CallAnswer {
-            result,
-            last_notice,
-        } = match client.call(within, request).await? {
-            Ok(answer) => answer,
-            Err(error) => return Ok(Err(error)),
-        };
-        if last_notice > self.handled.load(Ordering::Acquire) {
-            self.wait_for_notices().await;
+    /// Resolves when the notices up to this one have been handled: a response may overtake notices.
+    async fn wait_for_notices(&self, last_notice: u64) {
+        if last_notice <= self.handled.load(Ordering::Acquire) {
+            return;
         }
-        Ok(Ok(result))
-    }
-
-    /// Resolves when all notices that the daemon sent so far were received: a response may overtake notices.
-    async fn wait_for_notices(&self) {
         let (sender, all) = oneshot::channel();
         if self.waiting.send(sender).is_ok() {
             // Without a follower, or after a timeout, late notices are acceptable.
@@ -204,10 +190,10 @@ impl DaemonLink {
     /// goes to the next daemon.
     pub(super) async fn send_with_retry<T, F>(
         &self,
-        mut question: impl FnMut(Arc<DaemonConnection>) -> F + Send,
+        mut question: impl FnMut(Arc<DaemonConnection>) -> F,
     ) -> Result<T, Error>
     where
-        F: Future<Output = Result<T, Error>> + Send,
+        F: Future<Output = Result<T, Error>>,
     {
         for _ in 0..MAX_SHUTDOWN_REFUSALS {
             let line = self.open().await?;
@@ -221,19 +207,18 @@ impl DaemonLink {
     }
 
     /// Sends one request. Returns the response and its connection.
-    pub(super) async fn request_with_connection<R, T, F>(
+    pub(super) async fn request_with_connection<R: Clone, T>(
         &self,
+        timeout_seconds: u64,
         request: R,
-        method: impl Fn(MuxClient, R) -> F + Send + Sync,
-    ) -> Result<(Arc<DaemonConnection>, T), Error>
-    where
-        R: Clone + Send + Sync,
-        F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
-    {
+        method: impl AsyncFn(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
+    ) -> Result<(Arc<DaemonConnection>, T), Error> {
         let asked = self.send_with_retry(|line| {
-            let answer = method(line.session.client.clone(), request.clone());
+            let request = request.clone();
+            let method = &method;
             async move {
-                let answer = answer.await;
+                let client = &line.session.client;
+                let answer = method(client, within_seconds(timeout_seconds), request).await;
                 if answer.as_ref().is_err_and(breaks_connection) {
                     self.mark_broken(&line);
                 }
@@ -243,35 +228,27 @@ impl DaemonLink {
         asked.await
     }
 
-    /// Calls a tool. Returns the result, and its connection.
+    /// Calls a tool. Returns the result, and its connection, once the notices before the result have been handled.
     pub(super) async fn call(
         &self,
-        request: &CallRequest,
+        request: CallRequest,
     ) -> Result<(Arc<DaemonConnection>, Held), Error> {
-        let called = self.send_with_retry(|line| {
-            let request = request.clone();
-            async move {
-                let answer = line.call(request).await;
-                if answer.as_ref().is_err_and(breaks_connection) {
-                    self.mark_broken(&line);
-                }
-                Ok((line, answer.map_err(rpc_error)??))
-            }
-        });
-        called.await
+        let timeout_seconds = HUNG_CALL_TIMEOUT.as_secs();
+        let called = self.request_with_connection(timeout_seconds, request, MuxClient::call);
+        let (line, answer) = called.await?;
+        line.wait_for_notices(answer.last_notice).await;
+        Ok((line, answer.result))
     }
 
     /// Sends one request. Returns the response.
-    pub(super) async fn request<R, T, F>(
+    pub(super) async fn request<R: Clone, T>(
         &self,
+        timeout_seconds: u64,
         request: R,
-        method: impl Fn(MuxClient, R) -> F + Send + Sync,
-    ) -> Result<T, Error>
-    where
-        R: Clone + Send + Sync,
-        F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
-    {
-        Ok(self.request_with_connection(request, method).await?.1)
+        method: impl AsyncFn(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
+    ) -> Result<T, Error> {
+        let answer = self.request_with_connection(timeout_seconds, request, method);
+        Ok(answer.await?.1)
     }
 
     /// Marks a connection as broken: the next request opens another one.

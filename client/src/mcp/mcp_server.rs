@@ -146,7 +146,7 @@ impl MuxMcpServer {
                 .await;
         }
         let path = self.catalog.resolve_tool_path(name).await;
-        let Some(path) = path.map_err(|error| tool_results::protocol_error(&error))? else {
+        let Some(path) = path.map_err(tool_results::protocol_error)? else {
             let known = self.catalog.known_names().join(", ");
             let message = format!("there is no tool `{name}`; available: {known}");
             return Err(ErrorData::invalid_params(message, None));
@@ -225,8 +225,11 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let tools = self.catalog.list().await;
-        let tools = tools.map_err(|error| tool_results::protocol_error(&error))?;
+        let tools = self
+            .catalog
+            .list()
+            .await
+            .map_err(tool_results::protocol_error)?;
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -252,8 +255,11 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let resources = self.offers.resources().await;
-        let resources = resources.map_err(|error| tool_results::protocol_error(&error))?;
+        let resources = self
+            .offers
+            .resources()
+            .await
+            .map_err(tool_results::protocol_error)?;
         Ok(ListResourcesResult::with_all_items(resources))
     }
 
@@ -263,8 +269,11 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let templates = self.offers.templates().await;
-        let templates = templates.map_err(|error| tool_results::protocol_error(&error))?;
+        let templates = self
+            .offers
+            .templates()
+            .await
+            .map_err(tool_results::protocol_error)?;
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
@@ -302,8 +311,11 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let prompts = self.offers.prompts().await;
-        let prompts = prompts.map_err(|error| tool_results::protocol_error(&error))?;
+        let prompts = self
+            .offers
+            .prompts()
+            .await
+            .map_err(tool_results::protocol_error)?;
         Ok(ListPromptsResult::with_all_items(prompts))
     }
 

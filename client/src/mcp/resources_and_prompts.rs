@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt as _;
-use mux_client::within_seconds;
 use mux_proto::{
     CompleteRequest, DescribeRequest, Error, JsonText, Kind, MuxClient, OfferKind, Offered,
     OffersRequest, PromptRequest, ResourceRequest, ServerInstructions,
@@ -164,10 +163,7 @@ impl ResourcesAndPrompts {
             all_instructions: true,
             ..DescribeRequest::default()
         };
-        let send = |client: MuxClient, request| async move {
-            client.describe(within_seconds(30), request).await
-        };
-        let asked = self.0.link.request(request, send).await;
+        let asked = self.0.link.request(30, request, MuxClient::describe).await;
         asked
             .map(|described| described.instructions)
             .unwrap_or_default()
@@ -217,7 +213,7 @@ impl ResourcesAndPrompts {
                 let (server, name) = offers.resolve_prompt(&asked.name).await?;
                 let arguments = asked.arguments.unwrap_or_default();
                 let answer = offers.fetch_prompt(&server, name, arguments, job).await;
-                let result = answer.map_err(|error| tool_results::protocol_error(&error))?;
+                let result = answer.map_err(tool_results::protocol_error)?;
                 let mut result = result.to_value();
                 mark_json_meta(&mut result, &server);
                 let prompt = serde_json::from_value::<GetPromptResult>(result);
@@ -255,15 +251,11 @@ impl ResourcesAndPrompts {
             }
         };
         let request = CompleteRequest { server, params };
-        let complete = |client: MuxClient, request| async move {
-            client
-                .complete(within_seconds(LIST_TIMEOUT_SECONDS), request)
-                .await
-        };
-        let answer = self.0.link.request(request, complete);
-        let result = answer
-            .await
-            .map_err(|error| tool_results::protocol_error(&error))?;
+        let answer = self
+            .0
+            .link
+            .request(LIST_TIMEOUT_SECONDS, request, MuxClient::complete);
+        let result = answer.await.map_err(tool_results::protocol_error)?;
         serde_json::from_value(result).map_err(invalid_mcp_error)
     }
 
@@ -278,12 +270,11 @@ impl ResourcesAndPrompts {
             server,
             wait_ms: Some(millis(LIST_PATIENCE)),
         };
-        let offers = |client: MuxClient, request| async move {
-            client
-                .offers(within_seconds(LIST_TIMEOUT_SECONDS), request)
-                .await
-        };
-        let listed = self.0.link.request(request, offers).await?;
+        let listed = self
+            .0
+            .link
+            .request(LIST_TIMEOUT_SECONDS, request, MuxClient::offers)
+            .await?;
         match failure_of(&listed.missing) {
             Some(error) if self.is_single() => Err(error.clone()),
             _ => Ok(listed.offers),
@@ -304,12 +295,11 @@ impl ResourcesAndPrompts {
             token: Some(token),
             meta,
         };
-        let read = |client: MuxClient, request| async move {
-            client
-                .read_resource(within_seconds(READ_TIMEOUT_SECONDS), request)
-                .await
-        };
-        let (line, held) = self.0.link.request_with_connection(request, read).await?;
+        let (line, held) = self
+            .0
+            .link
+            .request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::read_resource)
+            .await?;
         // MCP has no handles for resources: the value is always sent whole.
         line.full_value(held).await
     }
@@ -330,12 +320,11 @@ impl ResourcesAndPrompts {
             token: Some(token),
             meta,
         };
-        let get = |client: MuxClient, request| async move {
-            client
-                .get_prompt(within_seconds(READ_TIMEOUT_SECONDS), request)
-                .await
-        };
-        let (line, held) = self.0.link.request_with_connection(request, get).await?;
+        let (line, held) = self
+            .0
+            .link
+            .request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::get_prompt)
+            .await?;
         line.full_value(held).await
     }
 
@@ -346,7 +335,7 @@ impl ResourcesAndPrompts {
         }
         if self.names().find(shown).is_none() {
             let listed = self.all_prompts().await;
-            listed.map_err(|error| tool_results::protocol_error(&error))?;
+            listed.map_err(tool_results::protocol_error)?;
         }
         let names = self.names();
         let Some(named) = names.find(shown) else {
@@ -419,7 +408,7 @@ pub(super) fn resource_error(error: Error, uri: &str) -> ErrorData {
     if error.kind == Kind::NotFound {
         ErrorData::resource_not_found(error.message, Some(json!({ "uri": uri })))
     } else {
-        tool_results::protocol_error(&error)
+        tool_results::protocol_error(error)
     }
 }
 

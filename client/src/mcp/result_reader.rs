@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 
-use mux_client::within_seconds;
 use mux_proto::{Error, Handle, Held, JsonText, KeepRequest, MuxClient, ReadRequest};
 use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::Value;
@@ -373,9 +372,8 @@ fn not_stored_notice(what: &str, bytes: usize, error: &Error) -> String {
 }
 
 async fn keep(value: JsonText, link: &DaemonLink) -> Result<Handle, Error> {
-    let send =
-        |client: MuxClient, request| async move { client.keep(within_seconds(30), request).await };
-    link.request(KeepRequest { value }, send).await
+    link.request(30, KeepRequest { value }, MuxClient::keep)
+        .await
 }
 
 async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<(String, ShownForm), Error> {
@@ -385,10 +383,7 @@ async fn read_both_ends(handle: &Handle, link: &DaemonLink) -> Result<(String, S
             offset,
             length: Some(length),
         };
-        let send = |client: MuxClient, request| async move {
-            client.read(within_seconds(30), request).await
-        };
-        link.request(request, send)
+        link.request(30, request, MuxClient::read)
     };
     if handle.bytes <= MAX_FETCHED_BYTES {
         let whole = page(0, MAX_FETCHED_BYTES).await?;

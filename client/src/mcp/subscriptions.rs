@@ -73,12 +73,11 @@ impl ResourceSubscriptions {
             uri: own,
             subscribe,
         };
-        let send = |client: MuxClient, request| async move {
-            client
-                .subscribe(within_seconds(SUBSCRIBE_TIMEOUT_SECONDS), request)
-                .await
-        };
-        let asked = self.0.link.request(request, send).await;
+        let asked = self
+            .0
+            .link
+            .request(SUBSCRIBE_TIMEOUT_SECONDS, request, MuxClient::subscribe)
+            .await;
         asked.map_err(|error| resource_error(error, uri))?;
         if subscribe {
             self.lock_subscribers()

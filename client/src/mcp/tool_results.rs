@@ -373,8 +373,8 @@ fn server_protocol_error(error: &Error) -> Option<ErrorData> {
 }
 
 /// An error as a protocol error, for requests whose result cannot express a failure.
-pub(super) fn protocol_error(error: &Error) -> ErrorData {
-    if let Some(error) = server_protocol_error(error) {
+pub(super) fn protocol_error(error: Error) -> ErrorData {
+    if let Some(error) = server_protocol_error(&error) {
         error
     } else {
         let code = match error.kind.known() {
@@ -382,8 +382,9 @@ pub(super) fn protocol_error(error: &Error) -> ErrorData {
             Some(Kind::Validation) => ErrorCode::INVALID_PARAMS,
             _ => ErrorCode::INTERNAL_ERROR,
         };
-        let data = serde_json::to_value(error.clone().for_agents());
-        ErrorData::new(code, render_error(error), data.ok())
+        let message = render_error(&error);
+        let data = serde_json::to_value(error.for_agents());
+        ErrorData::new(code, message, data.ok())
     }
 }
 
