@@ -76,7 +76,7 @@
 //! token of each request, `access_token` compares secrets, `peer_uid` rejects connections from other users of the
 //! machine. `shared_connection` is one connection to the daemon for all tabs, `feed` polls it once for all of them and
 //! not at all while there are none, `tab_stream` sends updates to one tab, `api` and `actions` handle the page's
-//! requests, `latencies` aggregates call durations, `static_files` and `page/` are the static files, which need no token
+//! requests, `latencies` summarizes call durations, `static_files` and `page/` are the static files, which need no token
 //! and contain no user data. The page creates only text nodes and loads no files from other origins.
 //!
 //! # Packages for Node

@@ -24,13 +24,16 @@ use std::{
     sync::Arc,
 };
 
+use axum::Json;
 use mux_client::{ClientIdentity, Session};
-use mux_proto::endpoint::Dirs;
+use mux_proto::{Error, MuxClient, endpoint::Dirs};
+use tarpc::{client::RpcError, context::Context};
 use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use self::{
     access_token::{AccessSecret, OneTimeCode},
+    api::ApiResult,
     feed::DaemonFeed,
     peer_uid::SameUserListener,
     request_guard::RequestAuthorizer,
@@ -46,6 +49,19 @@ struct UiState {
     /// Permits for requests that may take long.
     long_requests: Semaphore,
     over: CancellationToken,
+}
+
+impl UiState {
+    /// Sends one request to the daemon; returns its answer, for the page.
+    async fn answer<R, T>(
+        &self,
+        timeout_seconds: u64,
+        request: R,
+        method: impl AsyncFnOnce(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
+    ) -> ApiResult<T> {
+        let answer = self.line.request(timeout_seconds, request, method);
+        Ok(Json(answer.await?))
+    }
 }
 
 /// An HTTP server that listens, but does not serve yet.

@@ -2,12 +2,9 @@
 //!
 //! Invariant: both formats have the same samples.
 
-use std::{
-    collections::BTreeMap,
-    fmt::{Display, Write as _},
-};
+use std::fmt::{Display, Write as _};
 
-use crate::{Bucket, Histogram, Metrics, ProcessMetrics, ServerMetrics};
+use crate::{Bucket, Histogram, HitMetrics, Metrics, ServerMetrics};
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MetricsFormat {
@@ -48,12 +45,50 @@ pub fn metrics_text(metrics: &Metrics, format: MetricsFormat) -> String {
     };
     write_daemon(&mut to, metrics);
     write_servers(&mut to, metrics);
-    write_process(&mut to, &metrics.process);
+    write_process(&mut to, metrics);
     if format == MetricsFormat::OpenMetrics {
         to.text.push_str("# EOF\n");
     }
     to.text
 }
+
+/// The kind, the name and the help of each family.
+const FAMILIES: &str = "\
+gauge muxd_build_info The running build: its version, protocol version and engine
+gauge muxd_uptime_seconds Time since the daemon started
+gauge muxd_clients Clients that are connected
+gauge muxd_approvals Calls that need approval: held ones wait now, kept ones are asked again by mux resume
+counter muxd_runs_started Runs that were accepted
+gauge muxd_runs_running Runs that have not ended, including those that wait for a worker
+counter muxd_runs Runs that have ended, by outcome: ok, or the kind of the error
+histogram muxd_run_duration_seconds How long runs took, from their acceptance to their end
+gauge muxd_workers Worker processes, by state
+gauge muxd_worker_queue Programs that wait for a worker
+counter muxd_workers_started Worker processes that were started
+counter muxd_worker_start_failures Worker processes that could not be started
+counter muxd_workers_ended Worker processes that have ended: killed after a limit, replaced, or no longer needed
+histogram muxd_worker_wait_seconds How long programs waited for a worker
+counter muxd_checks Type checks of programs: hit if the verdict was cached, miss if the compiler ran
+histogram muxd_check_duration_seconds How long type checks of programs took, including cached verdicts
+counter muxd_cache_reads Reads of the cache of servers and tools: hit or miss
+gauge muxd_runtime_longest_poll_seconds Longest CPU time of a single poll on a thread of the runtime since the last read
+counter muxd_calls Tool calls that have ended, by server and outcome: ok, or the kind of the error
+histogram muxd_call_duration_seconds How long calls took, from sending them to the server to the answer
+gauge muxd_calls_in_flight Tool calls in flight to a server
+counter muxd_tool_calls Tool calls that have ended, by tool: ok or error. Others share one series per server
+gauge muxd_sessions Sessions with servers, by state
+counter muxd_sessions_opened Sessions with servers that were opened
+counter muxd_session_failures Sessions with servers that could not be opened
+histogram muxd_session_open_duration_seconds How long sessions took to open, from process start to the tool list
+gauge muxd_server_memory_bytes Resident memory of a server's processes; shared pages count for each
+gauge process_start_time_seconds When the daemon started, in seconds since 1970
+counter process_cpu_seconds CPU time of the daemon, user and system
+gauge process_resident_memory_bytes Resident memory of the daemon
+gauge process_virtual_memory_bytes Address space of the daemon
+gauge process_open_fds Open file descriptors of the daemon
+gauge process_max_fds Maximum number of open file descriptors of the daemon
+gauge process_threads Threads of the daemon
+";
 
 fn write_daemon(to: &mut MetricsWriter, metrics: &Metrics) {
     let contract = metrics.contract.to_string();
@@ -61,142 +96,63 @@ fn write_daemon(to: &mut MetricsWriter, metrics: &Metrics) {
     build.extend(metrics.engine.as_deref().map(|it| ("engine", it)));
     let engine_version = metrics.engine_version.as_deref();
     build.extend(engine_version.map(|it| ("engine_version", it)));
-    to.gauges(
-        "muxd_build_info",
-        "The running build: its version, protocol version and engine",
-    );
+    to.declare("muxd_build_info");
     to.sample(&build, 1);
-    to.gauge(
-        "muxd_uptime_seconds",
-        "Time since the daemon started",
-        Some(metrics.uptime_seconds),
-    );
-    to.gauge(
-        "process_start_time_seconds",
-        "When the daemon started, in seconds since 1970",
-        Some(metrics.started_seconds),
-    );
-    to.gauge(
-        "muxd_clients",
-        "Clients that are connected",
-        Some(metrics.clients),
-    );
-    to.gauges(
-        "muxd_approvals",
-        "Calls that need approval: held ones wait now, kept ones are asked again by mux resume",
-    );
-    to.sample(&[("state", "held")], metrics.approvals_held);
-    to.sample(&[("state", "kept")], metrics.approvals_kept);
+    to.value("muxd_uptime_seconds", Some(metrics.uptime_seconds));
+    to.value("muxd_clients", Some(metrics.clients));
+    let approvals = [
+        ("held", metrics.approvals_held),
+        ("kept", metrics.approvals_kept),
+    ];
+    to.values("muxd_approvals", "state", approvals);
 
     let runs = &metrics.runs;
-    to.counters("muxd_runs_started", "Runs that were accepted");
-    to.sample(&[], runs.started);
-    to.gauge(
-        "muxd_runs_running",
-        "Runs that have not ended, including those that wait for a worker",
-        Some(runs.running),
-    );
-    to.counters(
-        "muxd_runs",
-        "Runs that have ended, by outcome: ok, or the kind of the error",
-    );
-    for (outcome, count) in &runs.ended {
-        to.sample(&[("outcome", outcome)], count);
-    }
-    to.histograms(
-        "muxd_run_duration_seconds",
-        "How long runs took, from their acceptance to their end",
-    );
+    to.value("muxd_runs_started", Some(runs.started));
+    to.value("muxd_runs_running", Some(runs.running));
+    let ended = runs.ended.iter();
+    let ended = ended.map(|(outcome, count)| (outcome.as_str(), *count));
+    to.values("muxd_runs", "outcome", ended);
+    to.declare("muxd_run_duration_seconds");
     to.histogram(&[], &runs.seconds);
 
     let workers = &metrics.workers;
-    to.gauges("muxd_workers", "Worker processes, by state");
-    for (state, count) in [
+    let states = [
         ("ready", workers.ready),
         ("busy", workers.busy),
         ("starting", workers.starting),
-    ] {
-        to.sample(&[("state", state)], count);
-    }
-    to.gauge(
-        "muxd_worker_queue",
-        "Programs that wait for a worker",
-        Some(workers.waiting),
-    );
-    for (name, help, count) in [
-        (
-            "muxd_workers_started",
-            "Worker processes that were started",
-            workers.started,
-        ),
-        (
-            "muxd_worker_start_failures",
-            "Worker processes that could not be started",
-            workers.start_failures,
-        ),
-        (
-            "muxd_workers_ended",
-            "Worker processes that have ended: killed after a limit, replaced, or no longer needed",
-            workers.ended,
-        ),
-    ] {
-        to.counters(name, help);
-        to.sample(&[], count);
-    }
-    to.histograms(
-        "muxd_worker_wait_seconds",
-        "How long programs waited for a worker",
-    );
+    ];
+    to.values("muxd_workers", "state", states);
+    to.value("muxd_worker_queue", Some(workers.waiting));
+    to.value("muxd_workers_started", Some(workers.started));
+    to.value("muxd_worker_start_failures", Some(workers.start_failures));
+    to.value("muxd_workers_ended", Some(workers.ended));
+    to.declare("muxd_worker_wait_seconds");
     to.histogram(&[], &workers.wait_seconds);
 
-    let checks = &metrics.checks;
-    to.counters(
-        "muxd_checks",
-        "Type checks of programs: hit if the verdict was cached, miss if the compiler ran",
-    );
-    to.sample(&[("cache", "hit")], checks.cache.hits);
-    to.sample(&[("cache", "miss")], checks.cache.misses);
-    to.histograms(
-        "muxd_check_duration_seconds",
-        "How long type checks of programs took, including cached verdicts",
-    );
-    to.histogram(&[], &checks.seconds);
-    to.counters(
-        "muxd_cache_reads",
-        "Reads of the cache of servers and tools: hit or miss",
-    );
-    to.sample(&[("result", "hit")], metrics.cache_reads.hits);
-    to.sample(&[("result", "miss")], metrics.cache_reads.misses);
-    to.gauge(
-        "muxd_runtime_longest_poll_seconds",
-        "Longest CPU time of a single poll on a thread of the daemon's runtime since the last read",
-        metrics.longest_poll_seconds,
-    );
+    let hits_and_misses = |of: &HitMetrics| [("hit", of.hits), ("miss", of.misses)];
+    let checks = hits_and_misses(&metrics.checks.cache);
+    to.values("muxd_checks", "cache", checks);
+    to.declare("muxd_check_duration_seconds");
+    to.histogram(&[], &metrics.checks.seconds);
+    let reads = hits_and_misses(&metrics.cache_reads);
+    to.values("muxd_cache_reads", "result", reads);
+    let longest_poll = metrics.longest_poll_seconds;
+    to.value("muxd_runtime_longest_poll_seconds", longest_poll);
 }
 
 fn write_servers(to: &mut MetricsWriter, metrics: &Metrics) {
     let servers = &metrics.servers;
-    to.counters(
-        "muxd_calls",
-        "Tool calls that have ended, by server and outcome: ok, or the kind of the error",
-    );
+    to.declare("muxd_calls");
     for (server, of) in servers {
         for (outcome, count) in &of.calls {
             to.sample(&[("server", server), ("outcome", outcome)], count);
         }
     }
-    to.histograms(
-        "muxd_call_duration_seconds",
-        "How long calls took, from sending them to the server to the answer",
-    );
+    to.declare("muxd_call_duration_seconds");
     for (server, of) in servers {
         to.histogram(&[("server", server)], &of.call_seconds);
     }
-    to.counters(
-        "muxd_tool_calls",
-        "Tool calls that have ended, by tool: ok or error. The first 500 called tools have their own series, \
-         all others share one series per server",
-    );
+    to.declare("muxd_tool_calls");
     for (server, of) in servers {
         for (tool, calls) in &of.tools {
             for (outcome, count) in [("ok", calls.ok), ("error", calls.error)] {
@@ -209,70 +165,36 @@ fn write_servers(to: &mut MetricsWriter, metrics: &Metrics) {
             }
         }
     }
-    to.gauges("muxd_sessions", "Sessions with servers, by state");
+    to.declare("muxd_sessions");
     for (server, of) in servers {
         for (state, count) in &of.sessions {
             to.sample(&[("server", server), ("state", state)], count);
         }
     }
-    to.gauges("muxd_calls_in_flight", "Tool calls in flight to a server");
-    to.of_each_server(servers, |of| Some(of.in_flight));
-    to.counters(
-        "muxd_sessions_opened",
-        "Sessions with servers that were opened",
-    );
-    to.of_each_server(servers, |of| Some(of.sessions_opened));
-    to.counters(
-        "muxd_session_failures",
-        "Sessions with servers that could not be opened",
-    );
-    to.of_each_server(servers, |of| Some(of.session_failures));
-    to.gauges(
-        "muxd_server_memory_bytes",
-        "Resident memory of a server's processes; shared pages count for each",
-    );
-    to.of_each_server(servers, |of| of.memory_bytes);
-    to.histograms(
-        "muxd_session_open_duration_seconds",
-        "How long sessions took to open, from the start of the process to the list of tools",
-    );
+    let mut of_each = |name, value: fn(&ServerMetrics) -> Option<u64>| {
+        let values = servers.iter();
+        let values = values.filter_map(|(server, of)| Some((server.as_str(), value(of)?)));
+        to.values(name, "server", values);
+    };
+    of_each("muxd_calls_in_flight", |of| Some(of.in_flight));
+    of_each("muxd_sessions_opened", |of| Some(of.sessions_opened));
+    of_each("muxd_session_failures", |of| Some(of.session_failures));
+    of_each("muxd_server_memory_bytes", |of| of.memory_bytes);
+    to.declare("muxd_session_open_duration_seconds");
     to.histogram(&[], &metrics.session_open_seconds);
 }
 
 /// Writes process metrics under Prometheus' standard names.
-fn write_process(to: &mut MetricsWriter, process: &ProcessMetrics) {
-    if let Some(seconds) = process.cpu_seconds {
-        to.counters(
-            "process_cpu_seconds",
-            "CPU time of the daemon, user and system",
-        );
-        to.sample(&[], seconds);
-    }
-    for (name, help, value) in [
-        (
-            "process_resident_memory_bytes",
-            "Resident memory of the daemon",
-            process.resident_bytes,
-        ),
-        (
-            "process_virtual_memory_bytes",
-            "Address space of the daemon",
-            process.virtual_bytes,
-        ),
-        (
-            "process_open_fds",
-            "Open file descriptors of the daemon",
-            process.open_fds,
-        ),
-        (
-            "process_max_fds",
-            "Maximum number of open file descriptors of the daemon",
-            process.max_fds,
-        ),
-        ("process_threads", "Threads of the daemon", process.threads),
-    ] {
-        to.gauge(name, help, value);
-    }
+fn write_process(to: &mut MetricsWriter, metrics: &Metrics) {
+    let process = &metrics.process;
+    let started = metrics.started_seconds;
+    to.value("process_start_time_seconds", Some(started));
+    to.value("process_cpu_seconds", process.cpu_seconds);
+    to.value("process_resident_memory_bytes", process.resident_bytes);
+    to.value("process_virtual_memory_bytes", process.virtual_bytes);
+    to.value("process_open_fds", process.open_fds);
+    to.value("process_max_fds", process.max_fds);
+    to.value("process_threads", process.threads);
 }
 
 type Labels<'a> = &'a [(&'a str, &'a str)];
@@ -286,27 +208,16 @@ struct MetricsWriter {
 }
 
 impl MetricsWriter {
-    fn gauge(&mut self, name: &str, help: &str, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.gauges(name, help);
-            self.sample(&[], value);
-        }
-    }
-
-    fn gauges(&mut self, name: &str, help: &str) {
-        self.declare(name, name.to_owned(), help, "gauge");
-    }
-
-    fn counters(&mut self, name: &str, help: &str) {
-        self.declare(name, format!("{name}_total"), help, "counter");
-    }
-
-    fn histograms(&mut self, name: &str, help: &str) {
-        self.declare(name, name.to_owned(), help, "histogram");
-    }
-
-    fn declare(&mut self, family: &str, samples: String, help: &str, kind: &str) {
-        self.name = samples;
+    /// Begins a family of [`FAMILIES`].
+    fn declare(&mut self, family: &str) {
+        let mut families = FAMILIES.lines().map(|line| line.splitn(3, ' '));
+        let words = families.find_map(|mut words| {
+            let kind = words.next()?;
+            (words.next()? == family).then_some((kind, words.next()?))
+        });
+        let (kind, help) = words.unwrap_or(("untyped", ""));
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        self.name = format!("{family}{suffix}");
         let declared = match self.format {
             MetricsFormat::Prometheus => &self.name,
             MetricsFormat::OpenMetrics => family,
@@ -316,20 +227,29 @@ impl MetricsWriter {
         _ = writeln!(self.text, "# TYPE {declared} {kind}");
     }
 
-    fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
-        self.write("", labels, value);
+    /// A family with one sample, or none.
+    fn value(&mut self, family: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.declare(family);
+            self.sample(&[], value);
+        }
     }
 
-    fn of_each_server(
+    /// A family with one label.
+    fn values<'a>(
         &mut self,
-        servers: &BTreeMap<String, ServerMetrics>,
-        value: impl Fn(&ServerMetrics) -> Option<u64>,
+        family: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'a str, u64)>,
     ) {
-        for (server, of) in servers {
-            if let Some(value) = value(of) {
-                self.sample(&[("server", server)], value);
-            }
+        self.declare(family);
+        for (name, value) in values {
+            self.sample(&[(label, name)], value);
         }
+    }
+
+    fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
+        self.write("", labels, value);
     }
 
     fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
@@ -361,7 +281,7 @@ impl MetricsWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HitMetrics, ToolMetrics};
+    use crate::{ProcessMetrics, ToolMetrics};
 
     fn metrics() -> Metrics {
         let mut metrics = Metrics {
@@ -378,7 +298,11 @@ mod tests {
         };
         server.calls.insert("ok".into(), 2);
         server.sessions.insert("ready".into(), 1);
-        let tool = ToolMetrics { ok: 2, error: 1 };
+        let tool = ToolMetrics {
+            ok: 2,
+            error: 1,
+            ..ToolMetrics::default()
+        };
         server.tools.insert("x \"\n\\".into(), tool);
         server.call_seconds = Histogram {
             count: 3,
@@ -387,6 +311,7 @@ mod tests {
                 most: 1.0,
                 count: 2,
             }],
+            ..Histogram::default()
         };
         metrics.servers.insert("fix".into(), server);
         metrics
@@ -415,6 +340,32 @@ mod tests {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");
         }
         assert!(!text.contains("longest_poll") && !text.contains("# EOF"));
+    }
+
+    #[test]
+    fn all_families_are_declared() {
+        let value = Some(1);
+        let metrics = Metrics {
+            longest_poll_seconds: Some(0.5),
+            process: ProcessMetrics {
+                cpu_seconds: Some(0.5),
+                resident_bytes: value,
+                virtual_bytes: value,
+                open_fds: value,
+                max_fds: value,
+                threads: value,
+            },
+            ..metrics()
+        };
+        let text = metrics_text(&metrics, MetricsFormat::OpenMetrics);
+        for line in FAMILIES.lines() {
+            let [kind, name, help] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                panic!("{line}");
+            };
+            let declared = format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            assert_eq!(text.matches(&declared).count(), 1, "{declared}{text}");
+        }
+        assert!(!text.contains("untyped"), "{text}");
     }
 
     #[test]

@@ -66,7 +66,7 @@ test("a server that does not start says why, and what to do", async () => {
   await close(page);
 });
 
-test("latencies are those of the runs", async () => {
+test("latencies are those of the calls", async () => {
   await run("for (let n = 0; n < 20; n++) await mux.fix.echo({ text: 'x' })");
   const page = await open(browser, "/latency");
   const row = page.locator("tr", { hasText: "fix.echo" });

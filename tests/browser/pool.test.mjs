@@ -14,7 +14,7 @@ test("a pool without servers and runs says what to do", async () => {
   await says(page, "No servers are configured");
   await says(page, "No program has run yet");
   await says(page, /muxd \d/);
-  for (const [view, words] of [["/runs", "No program has run yet"], ["/latency", "No run that muxd keeps"], ["/tools", "There are no tools"], ["/approvals", "No calls are waiting for your approval"], ["/servers/gone", "no server with this name"], ["/runs/gone-1", "there is no run"]]) {
+  for (const [view, words] of [["/runs", "No program has run yet"], ["/latency", "No tool was called"], ["/tools", "There are no tools"], ["/approvals", "No calls are waiting for your approval"], ["/servers/gone", "no server with this name"], ["/runs/gone-1", "there is no run"]]) {
     await go(page, view);
     await says(page, words);
   }

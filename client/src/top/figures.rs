@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mux_proto::{Metrics, RunInfo, RunState, ServerMetrics};
+use mux_proto::{Metrics, RunCounts, RunInfo, RunState, ServerMetrics, WorkerMetrics};
 use serde::Serialize;
 
 use super::history::ReadingHistory;
@@ -22,26 +22,11 @@ pub(crate) struct TopFigures {
     pub(crate) open_fds: Option<u64>,
     pub(crate) clients: u64,
     pub(crate) approvals: u64,
-    pub(crate) workers: WorkerFigures,
-    pub(crate) runs: RunFigures,
+    pub(crate) workers: WorkerMetrics,
+    pub(crate) runs: RunCounts,
     pub(crate) servers: Vec<ServerFigures>,
     /// Runs that have not ended, the latest first.
     pub(crate) running: Vec<RunInfo>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct WorkerFigures {
-    pub(crate) ready: u64,
-    pub(crate) busy: u64,
-    pub(crate) starting: u64,
-    pub(crate) waiting: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct RunFigures {
-    pub(crate) running: u64,
-    pub(crate) succeeded: u64,
-    pub(crate) failed: u64,
 }
 
 #[serde_with::skip_serializing_none]
@@ -64,7 +49,6 @@ impl TopFigures {
     pub(crate) fn of(history: &ReadingHistory) -> Option<Self> {
         let last = history.last()?;
         let metrics = &last.metrics;
-        let workers = &metrics.workers;
         let running = last.runs.iter().filter(|run| !has_ended(run.state));
         // Labels such as `(unknown)` are shown as servers only if they have calls or sessions.
         let servers = metrics.servers.iter().filter(|(name, server)| {
@@ -80,14 +64,9 @@ impl TopFigures {
             open_fds: metrics.process.open_fds,
             clients: metrics.clients,
             approvals: metrics.approvals_held,
-            workers: WorkerFigures {
-                ready: workers.ready,
-                busy: workers.busy,
-                starting: workers.starting,
-                waiting: workers.waiting,
-            },
-            runs: RunFigures {
-                running: metrics.runs.running,
+            workers: metrics.workers.clone(),
+            runs: RunCounts {
+                running: usize::try_from(metrics.runs.running).unwrap_or(usize::MAX),
                 succeeded: ok_count(&metrics.runs.ended),
                 failed: error_count(&metrics.runs.ended),
             },
@@ -179,6 +158,7 @@ pub(crate) mod tests {
                     most: 0.01,
                     count: calls,
                 }],
+                ..Histogram::default()
             },
             sessions: counts(&[("ready", 1)]),
             memory_bytes: Some(2 << 20),

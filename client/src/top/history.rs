@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_proto::{Histogram, Metrics, RunInfo};
+use mux_proto::{Metrics, RunInfo};
 
 /// The period that latencies cover.
 const LATENCY_WINDOW: Duration = Duration::from_mins(1);
@@ -70,53 +70,6 @@ impl ReadingHistory {
                 bucket.count -= before.count;
             }
         }
-        histogram_quantile(&histogram, part)
-    }
-}
-
-/// The quantile of a histogram, interpolated linearly within a bucket.
-fn histogram_quantile(histogram: &Histogram, part: f64) -> Option<f64> {
-    if histogram.count == 0 {
-        return None;
-    }
-    let rank = part * histogram.count as f64;
-    let mut below = 0.0;
-    let mut passed = 0.0;
-    for bucket in &histogram.buckets {
-        let count = bucket.count as f64;
-        if count >= rank {
-            let inside = count - passed;
-            let share = if inside > 0.0 {
-                (rank - passed) / inside
-            } else {
-                1.0
-            };
-            return Some(below + (bucket.most - below) * share);
-        }
-        below = bucket.most;
-        passed = count;
-    }
-    Some(below)
-}
-
-#[cfg(test)]
-mod tests {
-    use mux_proto::Bucket;
-
-    use super::*;
-
-    #[test]
-    fn quantile_is_interpolated_within_its_bucket() {
-        let buckets = [(0.1, 50), (0.2, 90), (1.0, 99)];
-        let histogram = Histogram {
-            count: 100,
-            sum: 9.0,
-            buckets: buckets.map(|(most, count)| Bucket { most, count }).into(),
-        };
-        for (part, expected) in [(0.5, 0.1), (0.7, 0.15), (0.9, 0.2), (0.995, 1.0)] {
-            let found = histogram_quantile(&histogram, part).unwrap();
-            assert!((found - expected).abs() < 1e-9, "{part}: {found}");
-        }
-        assert_eq!(histogram_quantile(&Histogram::default(), 0.5), None);
+        histogram.quantile(part)
     }
 }

@@ -11,11 +11,9 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use mux_client::within_seconds;
 use mux_proto::{
     CallRequest, Error, Held, JsonText, Kind, LoginFinishRequest, LoginRequest, LoginStarted,
     LoginState, LoginWaitRequest, MuxClient, ReadPage, ReadRequest, SandboxProfile, ServerInfo,
-    transport,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -95,8 +93,7 @@ async fn sandbox(
     State(state): SharedUiState,
     Query(ServerParams { server }): Query<ServerParams>,
 ) -> ApiResult<SandboxProfile> {
-    let asked = |client: MuxClient| async move { client.sandbox(within_seconds(60), server).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(60, server, MuxClient::sandbox).await
 }
 
 #[derive(Deserialize)]
@@ -116,8 +113,7 @@ async fn value(
         offset,
         length: Some(VALUE_PAGE_BYTES),
     };
-    let asked = |client: MuxClient| async move { client.read(within_seconds(30), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(30, request, MuxClient::read).await
 }
 
 /// A permit for a request that may take long, or an error at once.
@@ -134,9 +130,13 @@ async fn restart(
     Json(ServerParams { server }): Json<ServerParams>,
 ) -> ApiResult<ServerInfo> {
     let _permit = begin_long_request(&state)?;
-    let within = transport::within(SERVER_START_TIMEOUT);
-    let asked = |client: MuxClient| async move { client.restart_server(within, server).await };
-    Ok(Json(state.line.request(asked).await?))
+    state
+        .answer(
+            SERVER_START_TIMEOUT.as_secs(),
+            server,
+            MuxClient::restart_server,
+        )
+        .await
 }
 
 #[derive(Deserialize)]
@@ -150,8 +150,12 @@ async fn switch(
     State(state): SharedUiState,
     Json(SwitchBody { server, enabled }): Json<SwitchBody>,
 ) -> ApiResult<Value> {
-    let asked = |client: MuxClient| async move { client.servers(within_seconds(10)).await };
-    let servers = state.line.request(asked).await?;
+    let servers = state
+        .line
+        .request(10, (), async |client, context, ()| {
+            client.servers(context).await
+        })
+        .await?;
     let info = servers.into_iter().find(|info| info.name == server);
     let is_source = info.is_some_and(|info| info.source.is_some());
     let edit =
@@ -168,9 +172,10 @@ async fn login(
     State(state): SharedUiState,
     Json(request): Json<LoginRequest>,
 ) -> ApiResult<LoginStarted> {
-    let within = within_seconds(LOGIN_TIMEOUT_SECS);
-    let asked = |client: MuxClient| async move { client.login(within, request).await };
-    let started = state.line.request(asked).await?;
+    let started = state
+        .line
+        .request(LOGIN_TIMEOUT_SECS, request, MuxClient::login)
+        .await?;
     if !started.url.is_empty() {
         check_login_url(&started)?;
     }
@@ -189,9 +194,7 @@ async fn login_wait(
 ) -> ApiResult<LoginState> {
     // No connection of the browser waits.
     let request = LoginWaitRequest { login, wait_ms: 0 };
-    let asked =
-        |client: MuxClient| async move { client.login_wait(within_seconds(60), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(60, request, MuxClient::login_wait).await
 }
 
 /// Completes a login with the address to which the browser was sent.
@@ -199,9 +202,9 @@ async fn login_finish(
     State(state): SharedUiState,
     Json(request): Json<LoginFinishRequest>,
 ) -> ApiResult<LoginState> {
-    let within = within_seconds(LOGIN_TIMEOUT_SECS);
-    let asked = |client: MuxClient| async move { client.login_finish(within, request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state
+        .answer(LOGIN_TIMEOUT_SECS, request, MuxClient::login_finish)
+        .await
 }
 
 #[derive(Deserialize)]
@@ -243,9 +246,10 @@ async fn call(
     };
     let _permit = begin_long_request(&state)?;
     // If the page goes away, the call is cancelled with this request.
-    let within = transport::within(CALL_TIMEOUT);
-    let asked = |client: MuxClient| async move { client.call(within, request).await };
-    let ended = state.line.request(asked).await;
+    let ended = state
+        .line
+        .request(CALL_TIMEOUT.as_secs(), request, MuxClient::call)
+        .await;
     Ok(Json(ended.map_or_else(CallOutcome::Error, |answer| {
         CallOutcome::Held(answer.result)
     })))

@@ -17,7 +17,6 @@ use axum::{
     routing::{get, post},
 };
 use futures::{Stream, stream};
-use mux_client::within_seconds;
 use mux_proto::{
     ApprovalList, ApprovalsRequest, DecideRequest, Decided, DescribeRequest, Description, Error,
     GrantInfo, Kind, MuxClient, ResumeRequest, Resumed, SearchPage, SearchRequest,
@@ -120,8 +119,7 @@ async fn search(
         cursor: wanted.cursor,
         ..SearchRequest::default()
     };
-    let asked = |client: MuxClient| async move { client.search(within_seconds(15), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(15, request, MuxClient::search).await
 }
 
 #[derive(Deserialize)]
@@ -138,9 +136,7 @@ async fn tool(
         schemas: true,
         ..DescribeRequest::default()
     };
-    let asked =
-        |client: MuxClient| async move { client.describe(within_seconds(30), request).await };
-    let mut found = state.line.request(asked).await?;
+    let mut found = state.line.request(30, request, MuxClient::describe).await?;
     // The path of a group matches all its tools, and may also be the path of a tool.
     let place = found.tools.iter().position(|found| found.tool.path == path);
     match (place, found.missing.pop()) {
@@ -177,9 +173,7 @@ async fn list_approvals(state: &UiState, approval: Option<String>) -> ApiResult<
         approval,
         ..ApprovalsRequest::default()
     };
-    let asked =
-        |client: MuxClient| async move { client.approvals(within_seconds(10), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(10, request, MuxClient::approvals).await
 }
 
 #[derive(Deserialize)]
@@ -203,16 +197,14 @@ async fn connect(State(state): SharedUiState) -> ApiResult<SearchPage> {
         wait_ms: CONNECT_WAIT_MS,
         ..SearchRequest::default()
     };
-    let asked = |client: MuxClient| async move { client.search(within_seconds(30), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(30, request, MuxClient::search).await
 }
 
 async fn decide(
     State(state): SharedUiState,
     Json(request): Json<DecideRequest>,
 ) -> ApiResult<Decided> {
-    let asked = |client: MuxClient| async move { client.decide(within_seconds(10), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(10, request, MuxClient::decide).await
 }
 
 /// Resumes a run, detached from the page.
@@ -221,26 +213,21 @@ async fn resume(
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Resumed> {
     let request = ResumeRequest { id, detach: true };
-    let asked =
-        |client: MuxClient| async move { client.resume_run(within_seconds(30), request).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(30, request, MuxClient::resume_run).await
 }
 
 async fn revoke(
     State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<GrantInfo> {
-    let asked =
-        |client: MuxClient| async move { client.revoke_approval(within_seconds(10), id).await };
-    Ok(Json(state.line.request(asked).await?))
+    state.answer(10, id, MuxClient::revoke_approval).await
 }
 
 async fn cancel(
     State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Value> {
-    let asked = |client: MuxClient| async move { client.cancel_run(within_seconds(10), id).await };
-    state.line.request(asked).await?;
+    state.line.request(10, id, MuxClient::cancel_run).await?;
     Ok(Json(json!({})))
 }
 

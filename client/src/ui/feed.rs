@@ -9,15 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_client::within_seconds;
 use mux_proto::{
-    ApprovalList, ApprovalsRequest, Error, EventsRequest, RunCounts, RunInfo, RunList, RunState,
-    RunsRequest, Status, transport,
+    ApprovalList, ApprovalsRequest, Error, MuxClient, RunCounts, RunInfo, RunList, RunState,
+    RunsRequest, Status,
 };
 use tokio::{sync::watch, time::sleep};
 
 use super::{
-    latencies::{LatencySummary, ToolLatencies},
+    latencies::{LatencySummary, latency_summaries},
     shared_connection::SharedConnection,
 };
 
@@ -28,7 +27,7 @@ const RUNS_REFRESH_POLLS: u32 = 30;
 /// The maximum number of runs to list: more than a daemon keeps.
 const MAX_LISTED_RUNS: usize = 1_000;
 /// How long the daemon holds a poll for approvals.
-const APPROVALS_POLL_TIMEOUT: Duration = Duration::from_secs(10);
+const APPROVALS_POLL_SECONDS: u64 = 10;
 
 #[derive(Clone, Default)]
 pub(super) struct FeedSnapshot {
@@ -88,50 +87,54 @@ impl DaemonFeed {
     }
 
     async fn poll_status_forever(&self) -> Infallible {
-        let mut latencies = ToolLatencies::default();
         let mut known = LastListing::default();
         loop {
             self.until_watched().await;
             let number = self.line.wait_until_connected().await;
             // The connection's state shows the error; the next poll retries.
-            if self
-                .poll_status(number, &mut known, &mut latencies)
-                .await
-                .is_err()
-            {
+            if self.poll_status(number, &mut known).await.is_err() {
                 known = LastListing::default();
             }
             sleep(STATUS_POLL_INTERVAL).await;
         }
     }
 
-    async fn poll_status(
-        &self,
-        number: u64,
-        known: &mut LastListing,
-        latencies: &mut ToolLatencies,
-    ) -> Result<(), Error> {
-        let asked =
-            |client: mux_proto::MuxClient| async move { client.status(within_seconds(10)).await };
-        let status = self.line.request(asked).await?;
+    async fn poll_status(&self, number: u64, known: &mut LastListing) -> Result<(), Error> {
+        let status = self
+            .line
+            .request(10, (), async |client, context, ()| {
+                client.status(context).await
+            })
+            .await?;
         let runs = known.may_have_changed(number, &status);
         self.shown
             .send_modify(|shown| shown.status = Some(Arc::new(status)));
         if runs {
-            self.poll_runs(latencies).await?;
+            self.poll_runs().await?;
         }
+        let metrics = self
+            .line
+            .request(10, (), async |client, context, ()| {
+                client.metrics(context).await
+            })
+            .await?;
+        let latencies = latency_summaries(&metrics);
+        self.shown.send_if_modified(|shown| {
+            let news = *shown.latencies != latencies;
+            if news {
+                shown.latencies = Arc::new(latencies);
+            }
+            news
+        });
         Ok(())
     }
 
-    async fn poll_runs(&self, latencies: &mut ToolLatencies) -> Result<(), Error> {
+    async fn poll_runs(&self) -> Result<(), Error> {
         let request = RunsRequest {
             limit: Some(MAX_LISTED_RUNS),
             ..RunsRequest::default()
         };
-        let asked = |client: mux_proto::MuxClient| async move {
-            client.runs(within_seconds(10), request).await
-        };
-        let RunList { mut runs, .. } = self.line.request(asked).await?;
+        let RunList { mut runs, .. } = self.line.request(10, request, MuxClient::runs).await?;
         for run in runs.iter_mut().filter(|run| is_open(run)) {
             run.ms = 0;
         }
@@ -143,32 +146,6 @@ impl DaemonFeed {
             }
             news
         });
-        latencies.retain(&runs);
-        let mut news = false;
-        for run in runs.iter() {
-            while let Some(after) = latencies.read_after(run) {
-                let asked = EventsRequest {
-                    run: run.run.clone(),
-                    after,
-                    wait_ms: 0,
-                };
-                let asked = |client: mux_proto::MuxClient| async move {
-                    client.events(within_seconds(10), asked).await
-                };
-                // The daemon may have dropped the run in the meantime.
-                let Ok(page) = self.line.request(asked).await else {
-                    break;
-                };
-                news |= latencies.count_events(&run.run, &page.events);
-                if page.events.is_empty() {
-                    break;
-                }
-            }
-        }
-        if news {
-            let all = Arc::new(latencies.all_summaries());
-            self.shown.send_modify(|shown| shown.latencies = all);
-        }
         Ok(())
     }
 
@@ -181,15 +158,14 @@ impl DaemonFeed {
             let edition = known.filter(|(of, _)| *of == number);
             let request = ApprovalsRequest {
                 known: edition.map(|(_, edition)| edition),
-                wait_ms: u64::try_from(APPROVALS_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+                wait_ms: APPROVALS_POLL_SECONDS * 1_000,
                 ..ApprovalsRequest::default()
             };
-            let asked = |client: mux_proto::MuxClient| async move {
-                client
-                    .approvals(transport::within(APPROVALS_POLL_TIMEOUT * 2), request)
-                    .await
-            };
-            if let Ok(list) = self.line.request(asked).await {
+            if let Ok(list) = self
+                .line
+                .request(2 * APPROVALS_POLL_SECONDS, request, MuxClient::approvals)
+                .await
+            {
                 let news = Some((number, list.edition));
                 if news != known {
                     known = news;

@@ -5,10 +5,10 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use mux_client::{ClientIdentity, Session, connect, rpc_error};
+use mux_client::{ClientIdentity, Session, connect, rpc_error, within_seconds};
 use mux_proto::{Error, MuxClient, endpoint::Dirs};
 use serde::Serialize;
-use tarpc::client::RpcError;
+use tarpc::{client::RpcError, context::Context};
 use tokio::{sync::watch, time::sleep};
 
 use crate::exit;
@@ -103,18 +103,18 @@ impl SharedConnection {
     }
 
     /// Sends one request; returns the response.
-    pub(super) async fn request<T, F>(
+    pub(super) async fn request<R, T>(
         &self,
-        method: impl FnOnce(MuxClient) -> F + Send,
-    ) -> Result<T, Error>
-    where
-        F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
-    {
+        timeout_seconds: u64,
+        request: R,
+        method: impl AsyncFnOnce(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
+    ) -> Result<T, Error> {
         let (number, session) = match &*self.standing.borrow() {
             ConnectionState::Up { number, session } => (*number, session.clone()),
             ConnectionState::Down(reason) => return Err(exit::unavailable_error(reason.clone())),
         };
-        let answer = method(session.client).await;
+        let context = within_seconds(timeout_seconds);
+        let answer = method(&session.client, context, request).await;
         if answer.as_ref().is_err_and(is_connection_error) {
             self.broken.send_replace(number);
         }

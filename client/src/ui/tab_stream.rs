@@ -2,10 +2,10 @@
 //!
 //! Invariant: each message contains only what has changed since the previous ones; the first ones contain everything.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use mux_proto::{
-    ApprovalList, Error, Event, EventKind, EventsRequest, RunInfo, Status, transport, version,
+    ApprovalList, Error, Event, EventKind, EventsRequest, MuxClient, RunInfo, Status, version,
 };
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use super::{
 };
 
 /// How long the daemon holds a poll for events.
-const RUN_EVENTS_POLL_TIMEOUT: Duration = Duration::from_secs(20);
+const RUN_EVENTS_POLL_SECONDS: u64 = 20;
 
 #[serde_with::skip_serializing_none]
 #[derive(Default, Serialize)]
@@ -153,14 +153,12 @@ async fn stream_run_events(
         let request = EventsRequest {
             run: run.clone(),
             after,
-            wait_ms: u64::try_from(RUN_EVENTS_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+            wait_ms: RUN_EVENTS_POLL_SECONDS * 1_000,
         };
-        let asked = |client: mux_proto::MuxClient| async move {
-            client
-                .events(transport::within(RUN_EVENTS_POLL_TIMEOUT * 2), request)
-                .await
-        };
-        let message = match line.request(asked).await {
+        let message = match line
+            .request(2 * RUN_EVENTS_POLL_SECONDS, request, MuxClient::events)
+            .await
+        {
             Ok(page) => {
                 let Some(last) = page.events.last() else {
                     continue;

@@ -304,7 +304,7 @@ export type AuthState =
   | "required";
 
 export interface Bucket {
-  /** The upper bound in seconds. */
+  /** The upper bound. */
   most: number;
   /** The number of durations up to this bound. */
   count: number;
@@ -727,10 +727,12 @@ export interface Hello {
   features?: string[];
 }
 
-/** Durations, as a cumulative histogram. */
+/** Durations in seconds, as a cumulative histogram. */
 export interface Histogram {
   count: number;
   sum: number;
+  min: number;
+  max: number;
   /** By ascending upper bound. */
   buckets: Bucket[];
 }
@@ -2057,6 +2059,8 @@ export interface ToolList {
 export interface ToolMetrics {
   ok: number;
   error: number;
+  /** Of the calls that were sent, from sending a call to the answer. */
+  seconds: Histogram;
 }
 
 export interface ToolsRequest {

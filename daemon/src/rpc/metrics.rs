@@ -45,7 +45,7 @@ pub(super) async fn read(daemon: &Daemon) -> wire::Metrics {
     // This reads one or more files in `/proc` for each process.
     let stats = spawn_blocking(move || {
         add_sessions(&mut metrics.servers, &slots);
-        metrics.process = process_metrics(ProcessStats::now());
+        metrics.process = process_metrics(&ProcessStats::now());
         metrics
     });
     // There are no metrics if the daemon is shutting down.
@@ -120,6 +120,7 @@ fn server_metrics(counts: ServerCounts) -> wire::ServerMetrics {
         let calls = wire::ToolMetrics {
             ok: calls.ok,
             error: calls.error,
+            seconds: histogram(&calls.duration),
         };
         (tool, calls)
     });
@@ -139,6 +140,8 @@ fn histogram(histogram: &Histogram) -> wire::Histogram {
     wire::Histogram {
         count: histogram.count,
         sum: histogram.sum,
+        min: histogram.min,
+        max: histogram.max,
         buckets: histogram
             .buckets()
             .map(|(most, count)| wire::Bucket { most, count })
@@ -146,7 +149,7 @@ fn histogram(histogram: &Histogram) -> wire::Histogram {
     }
 }
 
-fn process_metrics(stats: ProcessStats) -> wire::ProcessMetrics {
+fn process_metrics(stats: &ProcessStats) -> wire::ProcessMetrics {
     wire::ProcessMetrics {
         cpu_seconds: stats.cpu_seconds,
         resident_bytes: stats.resident_bytes,

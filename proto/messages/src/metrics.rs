@@ -112,23 +112,49 @@ pub struct ServerMetrics {
 pub struct ToolMetrics {
     pub ok: u64,
     pub error: u64,
+    /// Of the calls that were sent, from sending a call to the answer.
+    pub seconds: Histogram,
 }
 
-/// Durations, as a cumulative histogram.
+/// Durations in seconds, as a cumulative histogram.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Histogram {
     pub count: u64,
     pub sum: f64,
+    pub min: f64,
+    pub max: f64,
     /// By ascending upper bound.
     pub buckets: Vec<Bucket>,
+}
+
+impl Histogram {
+    /// The duration that a part of the durations do not exceed, estimated within its bucket. `None` without durations.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = part * self.count as f64;
+        let mut below = 0.0;
+        let mut passed = 0.0;
+        for bucket in &self.buckets {
+            let count = bucket.count as f64;
+            if count >= rank {
+                let share = (rank - passed) / (count - passed).max(1.0);
+                return Some(below + (bucket.most - below) * share);
+            }
+            below = bucket.most;
+            passed = count;
+        }
+        Some(below)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bucket {
-    /// The upper bound in seconds.
+    /// The upper bound.
     pub most: f64,
     /// The number of durations up to this bound.
     pub count: u64,
@@ -147,4 +173,24 @@ pub struct ProcessMetrics {
     pub open_fds: Option<u64>,
     pub max_fds: Option<u64>,
     pub threads: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantile_is_interpolated_within_its_bucket() {
+        let buckets = [(0.1, 50), (0.2, 90), (1.0, 99)];
+        let histogram = Histogram {
+            count: 100,
+            buckets: buckets.map(|(most, count)| Bucket { most, count }).into(),
+            ..Histogram::default()
+        };
+        for (part, expected) in [(0.5, 0.1), (0.7, 0.15), (0.9, 0.2), (0.995, 1.0)] {
+            let found = histogram.quantile(part).unwrap();
+            assert!((found - expected).abs() < 1e-9, "{part}: {found}");
+        }
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
 }

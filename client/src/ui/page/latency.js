@@ -89,8 +89,8 @@ export function latency() {
   }
   return [
     h("h1", {}, "Latency"),
-    h("p", { class: "quiet" }, "How long calls took in the runs that muxd keeps. The median and the 95th percentile cover the last 500 calls of each tool. The axis is logarithmic, and the same for all servers."),
-    servers.size === 0 && nothing("No run that muxd keeps has called a tool."),
+    h("p", { class: "quiet" }, "How long calls took since muxd started. The median and the 95th percentile are estimates. The axis is logarithmic, and the same for all servers."),
+    servers.size === 0 && nothing("No tool was called since muxd started."),
     [...servers].sort().map(([server, list]) => h("section", { key: server }, h("h2", {}, serverLink(server)), table(list, known.latencies))),
   ];
 }

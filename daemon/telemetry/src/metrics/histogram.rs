@@ -17,8 +17,10 @@ pub struct Histogram {
     /// The number of durations up to each bound, including those up to a smaller one.
     counts: Vec<u64>,
     pub count: u64,
-    /// In seconds.
+    /// Of all durations, in seconds.
     pub sum: f64,
+    pub min: f64,
+    pub max: f64,
 }
 
 impl Histogram {
@@ -28,11 +30,19 @@ impl Histogram {
             counts: vec![0; bounds.len()],
             count: 0,
             sum: 0.0,
+            min: 0.0,
+            max: 0.0,
         }
     }
 
     pub(super) fn observe(&mut self, time: Duration) {
         let seconds = time.as_secs_f64();
+        self.min = if self.count == 0 {
+            seconds
+        } else {
+            self.min.min(seconds)
+        };
+        self.max = self.max.max(seconds);
         self.count += 1;
         self.sum += seconds;
         let first = self.bounds.partition_point(|bound| *bound < seconds);
@@ -59,6 +69,7 @@ mod tests {
             histogram.observe(Duration::from_millis(millis));
         }
         assert_eq!((histogram.count, histogram.sum), (3, 3.001));
+        assert_eq!((histogram.min, histogram.max), (0.5, 2.0));
         let buckets: Vec<_> = histogram.buckets().collect();
         assert_eq!(buckets, [(0.5, 1), (1.0, 2)]);
     }

@@ -66,10 +66,12 @@ pub struct ServerCounts {
     pub session_failures: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ToolCounts {
     pub ok: u64,
     pub error: u64,
+    /// Of the calls that were sent.
+    pub duration: Histogram,
 }
 
 /// A call that has ended.
@@ -178,6 +180,9 @@ impl ServerMeters {
             } else {
                 tool.error += 1;
             }
+            if let Some(took) = call.took {
+                tool.duration.observe(took);
+            }
         }
     }
 
@@ -196,6 +201,10 @@ impl ServerMeters {
                 separate.fetch_add(1, Ordering::Relaxed);
             }
         }
-        tools.entry(name).or_default()
+        tools.entry(name).or_insert_with(|| ToolCounts {
+            ok: 0,
+            error: 0,
+            duration: Histogram::new(LONG_BOUNDS_SECONDS),
+        })
     }
 }

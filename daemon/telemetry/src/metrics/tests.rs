@@ -27,7 +27,8 @@ fn call_is_counted_once_however_it_ends() {
     let calls = BTreeMap::from([("ok", 2), ("timeout", 1), ("cancelled", 1)]);
     assert_eq!(fix.calls, calls);
     assert_eq!((fix.in_flight, fix.duration.count), (0, 3));
-    assert_eq!(fix.tools["add"], ToolCounts { ok: 2, error: 1 });
+    let add = &fix.tools["add"];
+    assert_eq!((add.ok, add.error, add.duration.count), (2, 1, 3));
     assert_eq!(counts["(unknown)"].calls["not_found"], 1);
 }
 
