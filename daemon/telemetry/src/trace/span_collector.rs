@@ -1,6 +1,6 @@
 //! The interface to span collectors. The exporter is in another crate, which is optional.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
@@ -40,29 +40,4 @@ pub struct CollectorEndpoint {
 }
 
 /// Creates a collector for an endpoint. Called within the runtime.
-#[derive(Clone)]
-pub struct CollectorFactory(Arc<CollectorConstructor>);
-
-type CollectorConstructor =
-    dyn Fn(CollectorEndpoint) -> Result<Arc<dyn SpanCollector>, String> + Send + Sync;
-
-impl CollectorFactory {
-    pub fn new(
-        make: impl Fn(CollectorEndpoint) -> Result<Arc<dyn SpanCollector>, String>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Self {
-        Self(Arc::new(make))
-    }
-
-    pub(super) fn with(&self, to: CollectorEndpoint) -> Result<Arc<dyn SpanCollector>, String> {
-        (self.0)(to)
-    }
-}
-
-impl fmt::Debug for CollectorFactory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CollectorFactory").finish_non_exhaustive()
-    }
-}
+pub type CollectorFactory = fn(CollectorEndpoint) -> Result<Arc<dyn SpanCollector>, String>;

@@ -70,7 +70,7 @@ impl Tracer {
             }
             Some(Ok(to)) => {
                 state.to = Some(to.shown.clone());
-                match self.0.start.as_ref().map(|start| start.with(to)) {
+                match self.0.start.map(|start| start(to)) {
                     None => {}
                     Some(Ok(collector)) => state.collector = Some(collector),
                     Some(Err(problem)) => state.problem = Some(problem),
@@ -209,16 +209,8 @@ mod tests {
     fn tracer() -> (Tracer, Arc<KeptSpans>) {
         let kept = Arc::new(KeptSpans::default());
         let collector = Arc::clone(&kept);
-        let start =
-            CollectorFactory::new(move |_| Ok(Arc::clone(&collector) as Arc<dyn SpanCollector>));
-        let tracer = Tracer::new(Some(start));
-        tracer.send_to(Some(Ok(CollectorEndpoint {
-            url: String::new(),
-            shown: "there".into(),
-            headers: Vec::new(),
-            resource: Vec::new(),
-            client: reqwest::Client::default(),
-        })));
+        let tracer = Tracer::default();
+        tracer.0.state.write().collector = Some(collector);
         (tracer, kept)
     }
 
@@ -229,7 +221,6 @@ mod tests {
 
     #[tokio::test]
     async fn spans_are_nested_under_the_client_context() {
-        rustls();
         let (tracer, kept) = tracer();
         let run = tracer.begin_trace(asked("01"), SpanKind::Server, || "run".into());
         let mut call = run.trace().begin_span(SpanKind::Client, || "call".into());
@@ -254,7 +245,6 @@ mod tests {
 
     #[tokio::test]
     async fn trace_without_context_begins_only_with_a_collector() {
-        rustls();
         let (tracer, kept) = tracer();
         tracer
             .begin_trace(None, SpanKind::Server, || "run".into())
@@ -271,7 +261,6 @@ mod tests {
 
     #[tokio::test]
     async fn unrecorded_context_is_passed_on_unchanged() {
-        rustls();
         let (tracer, _kept) = tracer();
         for (tracer, flags) in [(Tracer::default(), "01"), (tracer, "00")] {
             let run = tracer.begin_trace(asked(flags), SpanKind::Server, || unreachable!());
@@ -281,9 +270,5 @@ mod tests {
                 asked(flags)
             );
         }
-    }
-
-    fn rustls() {
-        drop(rustls::crypto::ring::default_provider().install_default());
     }
 }
