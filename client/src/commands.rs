@@ -53,26 +53,26 @@ mod unlisted_server;
 mod upgrade;
 mod version_report;
 
-use std::{env, io, path::PathBuf, process::ExitCode, sync::OnceLock};
+use std::{io, process::ExitCode};
 
 use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
 pub(crate) use self::{
-    call::CALL_TIMEOUT,
     doctor::{run_checks, update_advice},
-    login::{LOGIN_TIMEOUT_SECS, check_login_url},
+    login::check_login_url,
     logs::last_lines_of_server,
     servers::switch_entry,
-    status_and_lists::SERVER_START_TIMEOUT,
     version_report::version_report,
 };
 use crate::{
     agents::{AgentFileError, ConfigFileError},
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
     completion, exit,
+    process_environment::{OWN_HOME, client_identity, env_path, resolve_dirs},
     render::{self, ProgramListing},
+    request_timeouts::{CALL_TIMEOUT, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT},
 };
 
 /// Why a command failed, with the source that the failure points into.
@@ -258,18 +258,6 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
     }
 }
 
-/// The home of the daemon that this process uses, if it is not that of the environment.
-static OWN_HOME: OnceLock<PathBuf> = OnceLock::new();
-
-/// The daemon's directories, resolved from this process's environment.
-pub(crate) fn resolve_dirs() -> Result<Dirs, CommandFailure> {
-    let home = OWN_HOME
-        .get()
-        .cloned()
-        .or_else(|| env_path(variables::HOME));
-    Dirs::resolve(home.as_deref()).map_err(|e| ConnectError::from(e).into())
-}
-
 /// Connects to the daemon, and starts one if none runs.
 async fn connect_or_start() -> Result<Session, CommandFailure> {
     connect_or_start_as(&client_identity()).await
@@ -335,26 +323,4 @@ async fn wait_for_ctrl_c() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-pub(crate) fn client_identity() -> ClientIdentity {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the workspace is where the user stands"
-    )]
-    let workspace = env::current_dir().ok();
-    ClientIdentity {
-        workspace,
-        ..ClientIdentity::new("mux", version::BUILD)
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where the command reads its environment"
-)]
-pub(crate) fn env_path(name: &str) -> Option<PathBuf> {
-    env::var_os(name)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
 }

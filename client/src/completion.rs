@@ -26,7 +26,7 @@ use mux_proto::{endpoint::Dirs, variables};
 
 pub(crate) use self::cache::{remember_found, remember_list};
 use self::candidates::{CandidateFinder, NameCandidate};
-use crate::{args::MuxCli, commands, render};
+use crate::{args::MuxCli, process_environment, render};
 
 /// The longest explanation beside a candidate, in characters.
 const MAX_HELP_CHARS: usize = 80;
@@ -118,7 +118,7 @@ pub(crate) fn registration_script(shell: Shell) -> String {
 
 /// The candidates that a completion script asks for, or `None` if this is any other command line.
 pub(crate) fn answer() -> Option<String> {
-    let shell = commands::env_path(variables::COMPLETE)?;
+    let shell = process_environment::env_path(variables::COMPLETE)?;
     let mut words = std::env::args_os().skip(1);
     if words.next()? != "--" {
         return None;
@@ -126,7 +126,7 @@ pub(crate) fn answer() -> Option<String> {
     let words: Vec<OsString> = words.collect();
     let shells = Shells::builtins();
     let completer = shells.completer(shell.to_str()?)?;
-    let dirs = commands::resolve_dirs().ok();
+    let dirs = process_environment::resolve_dirs().ok();
     Some(write_candidates(completer, words, dirs))
 }
 
@@ -139,7 +139,7 @@ fn write_candidates(
     let candidates = CandidateFinder::new(said.collect(), dirs);
     let mut command = completed_command(&Arc::new(candidates));
     let mut output = Vec::new();
-    let workspace = commands::client_identity().workspace;
+    let workspace = process_environment::client_identity().workspace;
     // Without a word to complete there are no candidates.
     drop(completer.write_complete(&mut command, words, workspace.as_deref(), &mut output));
     String::from_utf8_lossy(&output).into_owned()

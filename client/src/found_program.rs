@@ -10,7 +10,7 @@ use std::{
 use mux_proto::Error;
 use serde_json::Value;
 
-use crate::commands::env_path;
+use crate::process_environment::env_path;
 
 /// More directories that muxd searched are only counted.
 const MAX_SHOWN_DIRECTORIES: usize = 4;

@@ -44,7 +44,8 @@
 //!   commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start a daemon.
 //! - `render` is the only code that prints, and `render/table` lays out all tables, `render/verbosity` has the settings
 //!   of `--quiet`, `--verbose` and `--color`. `exit` has the exit code of
-//!   wrong usage.
+//!   wrong usage, `process_environment` what a command takes from its process, and `request_timeouts` how long it waits
+//!   for the daemon.
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
 //!   the tools of the last lists. `signature` finds the arguments of a tool.
 //! - `agents` edits other programs' files: `config_document` adds an entry to the file or removes it, `mux_entry` is

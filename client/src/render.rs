@@ -337,7 +337,7 @@ fn error_document(error: &Error) -> Value {
 }
 
 fn display_path(path: &Path) -> String {
-    match crate::commands::env_path("HOME") {
+    match crate::process_environment::env_path("HOME") {
         Some(home) if home.is_absolute() => match path.strip_prefix(&home) {
             Ok(rest) => Path::new("~").join(rest).display().to_string(),
             Err(_) => path.display().to_string(),

@@ -1,13 +1,13 @@
 //! `mux call`.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mux_proto::{CallRequest, Error, JsonText, Kind, transport};
 use mux_typegen::names::display_path;
 use serde_json::Value;
 
 use super::{
-    CommandResult, UsageMistake, call_result,
+    CALL_TIMEOUT, CommandResult, UsageMistake, call_result,
     input::{self, GivenInput, InputWording, quote},
     part_files, request_with_retry, run,
     terminal_questions::TerminalQuestions,
@@ -20,8 +20,6 @@ const CALL_INPUT: InputWording = InputWording {
     hint: "pass arguments as key=value pairs, one JSON object, @FILE, or - for standard input:\n\
         files.read path=/tmp limit=3, or files.read '{\"path\": \"/tmp\"}', or 'files.read(path: \"/tmp\")'",
 };
-/// Longer than the daemon's own limit for a call, because the daemon should report the timeout.
-pub(crate) const CALL_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// Names the call in notices. A connection of this command makes only one call.
 const CALL_TOKEN: &str = "call";

@@ -13,8 +13,8 @@ use mux_typegen::names::spell;
 use serde_json::{Value, json};
 
 use super::{
-    CommandFailure, CommandResult, browser, config::change::ConfigSource, connect_or_start,
-    repeated_edit::repeat_edit, status_and_lists::SERVER_START_TIMEOUT,
+    CommandFailure, CommandResult, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, browser,
+    config::change::ConfigSource, connect_or_start, repeated_edit::repeat_edit,
 };
 use crate::{
     args, exit,
@@ -24,8 +24,6 @@ use crate::{
 
 /// Milliseconds of one long poll. The daemon does not wait longer.
 const LOGIN_POLL_MS: u64 = 30_000;
-/// Seconds for requests that discover and ask the authorization server, which may be slow.
-pub(crate) const LOGIN_TIMEOUT_SECS: u64 = 180;
 
 pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     if let Some(account) = &args.account {

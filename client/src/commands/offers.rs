@@ -8,11 +8,10 @@ use mux_proto::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandFailure, CommandResult, UsageMistake,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT, UsageMistake,
     call::{CallArguments, parse_arguments},
     connect_or_start,
     part_files::{load_held_value, prepare_parts_dir, save_parts},
-    status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
     args,

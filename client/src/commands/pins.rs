@@ -8,10 +8,9 @@ use mux_proto::{
 };
 
 use super::{
-    CommandFailure, CommandResult,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT,
     confirm::{DefaultAnswer, confirm},
     connect_or_start,
-    status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
     args,

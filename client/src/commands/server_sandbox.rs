@@ -12,9 +12,8 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::{
-    CommandFailure, CommandResult, config::change::ConfigSource, connect_or_start,
-    import::escape_literal, install::agent_places, repeated_edit::repeat_edit,
-    status_and_lists::SERVER_START_TIMEOUT,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT, config::change::ConfigSource,
+    connect_or_start, import::escape_literal, install::agent_places, repeated_edit::repeat_edit,
 };
 use crate::{
     agents::ConfigDocument,

@@ -13,13 +13,12 @@ pub(super) use self::server_entry::{
     absolute_program, build_server_entry, current_dir, parse_definition,
 };
 use super::{
-    CommandFailure, CommandResult, UsageMistake,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT, UsageMistake,
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{SERVER_IDENTITY_KEYS, overwrite_entry, withhold_secrets},
     install::agent_places,
     repeated_edit::repeat_edit,
-    status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
     args,

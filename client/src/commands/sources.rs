@@ -9,7 +9,7 @@ use mux_proto::{Error, Kind, RefreshedSource, ServerInfo, ToolsRequest, transpor
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandFailure, CommandResult,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT,
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{
@@ -18,7 +18,6 @@ use super::{
     },
     repeated_edit::repeat_edit,
     servers::{absolute_program, current_dir},
-    status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
     args::{self, SourceAddArgs, SourcesCommand},

@@ -1,6 +1,6 @@
 //! `mux tools`, `mux servers`, `mux status`.
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use mux_client::{Session, within_seconds};
@@ -11,16 +11,13 @@ use mux_proto::{
 use mux_typegen::names::spell;
 
 use super::{
-    CommandFailure, CommandResult, connect_if_running, connect_or_start, login, logs, pins,
-    resolve_dirs, server_sandbox, servers, tool_override,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT, connect_if_running, connect_or_start,
+    login, logs, pins, resolve_dirs, server_sandbox, servers, tool_override,
 };
 use crate::{
     args::{self, ServersCommand, ToolsCommand},
     completion, render,
 };
-
-/// The timeout of requests that may need to start every server.
-pub(crate) const SERVER_START_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
     if let Some(ToolsCommand::Override(args)) = &args.command {

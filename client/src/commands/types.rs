@@ -9,8 +9,8 @@ use mux_proto::{
 };
 
 use super::{
-    CommandFailure, CommandResult, connect_or_start, request_with_retry,
-    status_and_lists::SERVER_START_TIMEOUT, wait_for_ctrl_c,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT, connect_or_start, request_with_retry,
+    wait_for_ctrl_c,
 };
 use crate::{args, render};
 

@@ -16,7 +16,7 @@ use super::{
     cache::{self, CachedTool, CachedTools},
     signature::signature_arguments,
 };
-use crate::commands;
+use crate::process_environment::client_identity;
 
 /// The time limit for the answer of a running daemon.
 const DAEMON_TIMEOUT: Duration = Duration::from_millis(100);
@@ -279,7 +279,7 @@ impl CandidateFinder {
             .build()
             .ok()?;
         let asked = async {
-            let me = commands::client_identity();
+            let me = client_identity();
             let session = mux_client::connect(dirs, &me).await.ok()?;
             request(&session).await
         };

@@ -23,9 +23,9 @@ use super::{
     UiState,
     api::{ApiResult, SharedUiState},
 };
-use crate::commands::{
-    CALL_TIMEOUT, CommandFailure, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, check_login_url,
-    last_lines_of_server, run_checks, switch_entry,
+use crate::{
+    commands::{CommandFailure, check_login_url, last_lines_of_server, run_checks, switch_entry},
+    request_timeouts::{CALL_TIMEOUT, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT},
 };
 
 /// The maximum size of a call's arguments, in bytes.

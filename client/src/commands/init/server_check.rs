@@ -7,12 +7,11 @@ use mux_proto::{
 };
 
 use super::super::{
-    CommandFailure,
+    CommandFailure, SERVER_START_TIMEOUT,
     config_edit::ConfigFiles,
     connect_or_start, hidden_input,
     import::reload_if_running,
     server_problem::{ServerNeed, ServerProblem, find_problem},
-    status_and_lists::SERVER_START_TIMEOUT,
 };
 use super::init_record::InitRecord;
 use crate::render::{self, InitServer, InitServerState};
