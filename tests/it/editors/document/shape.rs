@@ -19,6 +19,9 @@ const FREE: &[&str] = &[
     "completion",
 ];
 
+/// Objects with entries by name, such as metrics by server. Each has the shape of an entry of the example.
+const MAPS: &[&str] = &["calls", "ended", "servers", "sessions", "tools"];
+
 /// The names of all fields in some values.
 pub(super) fn names<'a>(values: impl Iterator<Item = &'a Value>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -46,6 +49,20 @@ pub(super) fn misfit(
             for (name, value) in fields {
                 match known.get(name) {
                     _ if FREE.contains(&name.as_str()) => {}
+                    Some(Value::Object(known))
+                        if MAPS.contains(&name.as_str()) && value.is_object() =>
+                    {
+                        let entries = value.as_object().into_iter().flatten();
+                        let fits = |entry: &Value| {
+                            let mut known = known.values();
+                            known.any(|known| misfit(known, entry, elsewhere).is_ok())
+                        };
+                        for (key, entry) in entries {
+                            if !fits(entry) {
+                                return Err(format!(".{name}.{key}: {entry}"));
+                            }
+                        }
+                    }
                     Some(documented) => misfit(documented, value, elsewhere)
                         .map_err(|place| format!(".{name}{place}"))?,
                     None if elsewhere.contains(name) => {}
@@ -92,4 +109,11 @@ fn undocumented_field_is_reported() {
     assert_eq!(fits(r#"{"c": 1}"#), Err(".c".into()));
     assert_eq!(fits(r#"{"b": 1}"#), Err(".b: 1".into()));
     assert!(fits(r#"{"a": [{ "z": 1 }]}"#).is_err());
+    let documented = serde_json::json!({ "tools": { "add": { "ok": 1 } } });
+    let none = BTreeSet::new();
+    for (tool, is_fit) in [(r#"{ "ok": 2 }"#, true), (r#"{ "no": 2 }"#, false)] {
+        let answer = format!(r#"{{"tools": {{ "other": {tool} }} }}"#);
+        let answer = serde_json::from_str(&answer).unwrap();
+        assert_eq!(misfit(&documented, &answer, &none).is_ok(), is_fit);
+    }
 }
