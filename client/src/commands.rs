@@ -56,7 +56,7 @@ mod version_report;
 use std::{io, process::ExitCode};
 
 use mux_client::{ClientIdentity, ConnectError, Session};
-use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
+use mux_proto::{Error, Kind, MuxClient, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
 pub(crate) use self::{
@@ -253,7 +253,7 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Shortcut(ShortcutCommand::Add(args)) => servers::add_server(&args, json).await,
         MuxCommand::Shortcut(ShortcutCommand::Login(args)) => login::login(args, json).await,
         MuxCommand::Shortcut(ShortcutCommand::Version) => {
-            Ok(render::version(&version_report(), json))
+            Ok(render::show(&version_report(), json, render::version))
         }
     }
 }
@@ -291,6 +291,18 @@ async fn request_with_retry<T>(
         }
     }
     Ok(question(&connect_or_start().await?).await)
+}
+
+/// Like `request_with_retry`, for a request that needs only the client, with the daemon's refusal as the failure.
+async fn ask<T>(
+    mut question: impl AsyncFnMut(&MuxClient) -> Result<Result<T, Error>, RpcError>,
+) -> Result<T, CommandFailure> {
+    let answer = request_with_retry(async |session| {
+        question(&session.client)
+            .await
+            .map_err(mux_client::rpc_error)?
+    });
+    Ok(answer.await??)
 }
 
 /// Connects to the running daemon. `None` if none runs.

@@ -95,7 +95,7 @@ pub(crate) use self::{
     parts::{SavedParts, call_document, call_result},
     pins::{accepted, differences, pinned_tool_name, pins},
     policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
-    progress::{SpinnerGuard, SpinnerHandle},
+    progress::{SpinnerGuard, SpinnerHandle, with_spinner},
     projects::{approved, project, projects, revoked},
     reload::reloaded,
     run_details::run,
@@ -123,12 +123,26 @@ pub(crate) use self::{
 use crate::{exit, found_program::with_found_program};
 
 /// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
-fn print_document(value: &impl Serialize) {
+fn print_document<D: Serialize + ?Sized>(value: &D) {
     terminal::expect_written(match serde_json::to_value(value) {
         Ok(value) => print_pretty_json(&value),
         // JSON of a message that is too deep for a value is printed as it was received.
         Err(_) => print_pretty_json(value),
     });
+}
+
+/// Prints `document` as it is with `--json`, and otherwise as `lines` prints it.
+pub(crate) fn show<D: Serialize + ?Sized>(
+    document: &D,
+    json: bool,
+    lines: impl FnOnce(&D),
+) -> ExitCode {
+    if json {
+        print_document(document);
+    } else {
+        lines(document);
+    }
+    ExitCode::SUCCESS
 }
 
 /// Prints a message with one more member, unless that is `None`, as a JSON document.
@@ -161,7 +175,7 @@ pub(crate) fn run_number(run: &str) -> &str {
     }
 }
 
-fn print_pretty_json(value: &impl Serialize) -> io::Result<()> {
+fn print_pretty_json<D: Serialize + ?Sized>(value: &D) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     terminal::print_json(&text)
@@ -205,23 +219,13 @@ pub(crate) fn page(page: &ReadPage) -> ExitCode {
 
 /// Prints TypeScript declarations, or, as JSON, one string.
 pub(crate) fn types(types: &str, json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "types": types }));
-    } else {
-        text(types);
-    }
-    ExitCode::SUCCESS
+    show(&json!({ "types": types }), json, |_| text(types))
 }
 
 /// Prints how many inferred result types were forgotten.
-pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
-    if json {
-        print_document(forgotten);
-    } else {
-        let tools = human_units::count_text(forgotten.tools, "tool");
-        report!("forgotten: the result types of {tools}");
-    }
-    ExitCode::SUCCESS
+pub(crate) fn forgotten(forgotten: &Forgotten) {
+    let tools = human_units::count_text(forgotten.tools, "tool");
+    report!("forgotten: the result types of {tools}");
 }
 
 /// Prints a string that ends with its own newline.
@@ -272,34 +276,27 @@ fn indent_continuation(text: &str) -> String {
     terminal::escape_visible(text).replace('\n', "\n  ")
 }
 
-pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
-    if json {
-        print_document(info);
-    } else {
-        let ms = info.start_ms.unwrap_or_default();
-        report!(
-            "{} restarted in {ms} ms, {} tools",
-            info.name,
-            info.tools.unwrap_or_default()
-        );
-    }
-    ExitCode::SUCCESS
+pub(crate) fn restarted(info: &ServerInfo) {
+    let ms = info.start_ms.unwrap_or_default();
+    report!(
+        "{} restarted in {ms} ms, {} tools",
+        info.name,
+        info.tools.unwrap_or_default()
+    );
 }
 
-pub(crate) fn stopped(pid: Option<u32>, json: bool) {
-    match (pid, json) {
-        (_, true) => print_document(&json!({ "stopped": pid.is_some(), "pid": pid })),
-        (Some(pid), false) => report!("muxd {pid} has exited"),
-        (None, false) => report!("no muxd is running"),
-    }
+pub(crate) fn stopped(pid: Option<u32>, json: bool) -> ExitCode {
+    let document = json!({ "stopped": pid.is_some(), "pid": pid });
+    show(&document, json, |_| match pid {
+        Some(pid) => report!("muxd {pid} has exited"),
+        None => report!("no muxd is running"),
+    })
 }
 
-pub(crate) fn started(pid: u32, json: bool) {
-    if json {
-        print_document(&json!({ "pid": pid }));
-    } else {
+pub(crate) fn started(pid: u32, json: bool) -> ExitCode {
+    show(&json!({ "pid": pid }), json, |_| {
         report!("muxd {pid} has started");
-    }
+    })
 }
 
 /// Prints the result of an upgrade.
@@ -318,12 +315,8 @@ pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
 
 /// Prints the script with which a shell completes `mux`.
 pub(crate) fn completion_script(shell: Shell, script: &str, json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "shell": shell.to_string(), "script": script }));
-    } else {
-        text(script);
-    }
-    ExitCode::SUCCESS
+    let document = json!({ "shell": shell.to_string(), "script": script });
+    show(&document, json, |_| text(script))
 }
 
 /// At most `most` characters of a foreign string on one line, for output elsewhere.

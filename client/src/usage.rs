@@ -81,7 +81,7 @@ fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
     let said = |flag: &str| words.iter().any(|word| word == flag);
     match error.kind() {
         ErrorKind::DisplayVersion if said("--version") || said("--json") => {
-            return render::version(&commands::version_report(), said("--json"));
+            return render::show(&commands::version_report(), said("--json"), render::version);
         }
         ErrorKind::InvalidSubcommand => {
             let word = match error.get(ContextKind::InvalidSubcommand) {

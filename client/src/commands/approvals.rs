@@ -26,7 +26,7 @@ pub(super) async fn approvals(args: args::ApprovalsArgs, json: bool) -> CommandR
     if let Some(ApprovalsCommand::Revoke { grant }) = args.command {
         let revoked = session.client.revoke_approval(within_seconds(10), grant);
         let revoked = revoked.await??;
-        return Ok(render::revoked_approval(&revoked, json));
+        return Ok(render::show(&revoked, json, render::revoked_approval));
     }
     let one = args.approval.is_some();
     let request = ApprovalsRequest {
@@ -38,11 +38,13 @@ pub(super) async fn approvals(args: args::ApprovalsArgs, json: bool) -> CommandR
     if args.watch {
         return watch_approvals(&session, list, json).await;
     }
-    Ok(match (one, args.granted) {
-        (true, _) => render::approval(&list, json),
-        (false, true) => render::granted(&list, json),
-        (false, false) => render::approvals(&list, json),
-    })
+    Ok(
+        match (list.approvals.first().filter(|_| one), args.granted) {
+            (Some(approval), _) => render::show(approval, json, render::approval),
+            (None, true) => render::show(&list, json, render::granted),
+            (None, false) => render::show(&list, json, render::approvals),
+        },
+    )
 }
 
 async fn list_approvals(
@@ -109,7 +111,7 @@ async fn decide_approvals(
                 decided
                     .unshown
                     .retain(|id| !approvals[place..].contains(id));
-                render::decided(&decided, decision, json);
+                render::show(&decided, json, |decided| render::decided(decided, decision));
             }
             Err(error) => ended = render::failure(&error, json, None),
         }

@@ -14,9 +14,7 @@ use mux_client::within_seconds;
 use mux_proto::{CheckConfigRequest, ConfigReport, Error, Kind, SettingsReport, SettingsRequest};
 
 use self::config_key::CONFIG_SCHEMA;
-use super::{
-    CommandFailure, CommandResult, input::read_limited_text, request_with_retry, resolve_dirs,
-};
+use super::{CommandFailure, CommandResult, ask, input::read_limited_text, resolve_dirs};
 use crate::{
     args::{self, ConfigCommand},
     render,
@@ -44,11 +42,7 @@ pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult 
 /// The current settings.
 async fn settings_report(agent: Option<String>) -> Result<SettingsReport, CommandFailure> {
     let request = SettingsRequest { agent };
-    let report = request_with_retry(async |session| {
-        let answer = session.client.settings(within_seconds(10), request.clone());
-        answer.await.map_err(mux_client::rpc_error)?
-    });
-    Ok(report.await??)
+    ask(async |client| client.settings(within_seconds(10), request.clone()).await).await
 }
 
 async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
@@ -65,14 +59,9 @@ async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
 pub(super) async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFailure> {
     let file = file.to_owned();
     let request = CheckConfigRequest { text, file };
-    let report = request_with_retry(async |session| {
-        // The daemon may need to read the login shell variables first.
-        let answer = session
-            .client
-            .check_config(within_seconds(60), request.clone());
-        answer.await.map_err(mux_client::rpc_error)?
-    });
-    Ok(report.await??)
+    // The daemon may need to read the login shell variables first.
+    let within = || within_seconds(60);
+    ask(async |client| client.check_config(within(), request.clone()).await).await
 }
 
 /// The content of a configuration file. `-` is standard input.

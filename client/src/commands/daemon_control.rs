@@ -1,6 +1,6 @@
 //! `mux reload`, `mux stop`, `mux restart`.
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{Kind, StopRequest};
@@ -16,14 +16,14 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) async fn reload(json: bool) -> CommandResult {
     let session = connect_or_start().await?;
     let report = session.client.reload(within_seconds(30)).await??;
-    Ok(render::reloaded(&report, json))
+    Ok(render::show(&report, json, render::reloaded))
 }
 
 pub(super) async fn stop(args: &args::StopArgs, json: bool) -> CommandResult {
     if let Some(session) = connect_if_running().await? {
         let pid = session.welcome.pid;
         stop_daemon(session, args.now).await?;
-        render::stopped(Some(pid), json);
+        Ok(render::stopped(Some(pid), json))
     } else {
         let leaving =
             mux_client::lock_holder(&resolve_dirs()?).map_err(|error| lock_failure(&error))?;
@@ -33,9 +33,8 @@ pub(super) async fn stop(args: &args::StopArgs, json: bool) -> CommandResult {
             }
             wait_for_exit(pid).await?;
         }
-        render::stopped(leaving, json);
+        Ok(render::stopped(leaving, json))
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) async fn restart(args: &args::RestartArgs, json: bool) -> CommandResult {
@@ -46,8 +45,7 @@ pub(super) async fn restart(args: &args::RestartArgs, json: bool) -> CommandResu
         stop_daemon(session, args.now).await?;
     }
     let session = connect_or_start().await?;
-    render::started(session.welcome.pid, json);
-    Ok(ExitCode::SUCCESS)
+    Ok(render::started(session.welcome.pid, json))
 }
 
 /// Stops the daemon and waits until it has released its lock.

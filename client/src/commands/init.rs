@@ -299,7 +299,6 @@ fn unconfirmed() -> Error {
 
 /// Runs a program that asks the servers for their tools, and calls none.
 async fn run_first_program(server: &str, json: bool) -> Result<Value, Error> {
-    let waiting = render::SpinnerGuard::begin("running a program", json);
     let request = RunRequest {
         source: FIRST_PROGRAM.into(),
         input: json!(spell(server)).into(),
@@ -309,9 +308,7 @@ async fn run_first_program(server: &str, json: bool) -> Result<Value, Error> {
     let finished = request_with_retry(async |session| {
         mux_client::run(session, request.clone(), |_: &Event| ()).await
     });
-    let finished = finished.await;
-    waiting.end();
-    let outcome = match finished {
+    let outcome = match render::with_spinner("running a program", json, finished).await {
         Ok(Ok(finished)) => finished.outcome,
         Ok(Err(error)) | Err(CommandFailure { error, .. }) => Outcome::Error(error),
     };

@@ -33,17 +33,14 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         set_key(&args.server, &EntryKey::Share, json).await?;
     }
     let session = connect_or_start().await?;
-    let waiting = render::SpinnerGuard::begin("looking for the authorization server", json);
     let server = args.server.clone();
     let request = LoginRequest {
         server: args.server,
     };
-    let started = session
-        .client
-        .login(within_seconds(LOGIN_TIMEOUT_SECS), request)
-        .await;
-    waiting.end();
-    let started = started??;
+    let within = within_seconds(LOGIN_TIMEOUT_SECS);
+    let answer = session.client.login(within, request);
+    let what = "looking for the authorization server";
+    let started = render::with_spinner(what, json, answer).await??;
     for note in &started.notes {
         render::note(note);
     }
@@ -165,7 +162,7 @@ pub(super) async fn logout(server: String, json: bool) -> CommandResult {
         .client
         .logout(transport::within(SERVER_START_TIMEOUT), server);
     let ended = ended.await??;
-    Ok(render::logged_out(&ended, json))
+    Ok(render::show(&ended, json, render::logged_out))
 }
 
 /// Waits until the login has ended in the browser.

@@ -34,7 +34,10 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
         )
         .await?;
         list.offers.extend(templates.offers);
-        return Ok(render::resources(&list, args.server.as_deref(), json));
+        let server = args.server.as_deref();
+        return Ok(render::show(&list, json, |list| {
+            render::resources(list, server)
+        }));
     };
     let request = ResourceRequest {
         server,
@@ -42,12 +45,12 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
         token: None,
         meta: Map::new(),
     };
-    let waiting = render::SpinnerGuard::begin(&format!("reading {}", request.uri), json);
+    let what = format!("reading {}", request.uri);
     let within = transport::within(SERVER_START_TIMEOUT);
     let server = request.server.clone();
-    let answer = session.client.read_resource(within, request).await;
-    waiting.end();
-    let held = answer?.map_err(|error| with_list_command(error, "resources", &server))?;
+    let answer = session.client.read_resource(within, request);
+    let answer = render::with_spinner(&what, json, answer).await?;
+    let held = answer.map_err(|error| with_list_command(error, "resources", &server))?;
     let contents = load_held_value(&session, &held).await?;
     let contents = contents["contents"].as_array().cloned().unwrap_or_default();
     let block = |content: Value| json!({ "type": "resource", "resource": content });
@@ -72,7 +75,10 @@ pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResul
     let session = connect_or_start().await?;
     let (Some(server), Some(name)) = (args.server.clone(), args.prompt) else {
         let list = list_offers(&session, OfferKind::Prompts, args.server.clone(), json).await?;
-        return Ok(render::prompts(&list, args.server.as_deref(), json));
+        let server = args.server.as_deref();
+        return Ok(render::show(&list, json, |list| {
+            render::prompts(list, server)
+        }));
     };
     let request = PromptRequest {
         server,
@@ -81,12 +87,12 @@ pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResul
         token: None,
         meta: Map::new(),
     };
-    let waiting = render::SpinnerGuard::begin(&format!("getting {}", request.name), json);
+    let what = format!("getting {}", request.name);
     let within = transport::within(SERVER_START_TIMEOUT);
     let server = request.server.clone();
-    let answer = session.client.get_prompt(within, request).await;
-    waiting.end();
-    let held = answer?.map_err(|error| with_list_command(error, "prompts", &server))?;
+    let answer = session.client.get_prompt(within, request);
+    let answer = render::with_spinner(&what, json, answer).await?;
+    let held = answer.map_err(|error| with_list_command(error, "prompts", &server))?;
     if json {
         return Ok(render::call_document(&held, None));
     }
@@ -134,9 +140,7 @@ async fn list_offers(
         server,
         wait_ms: None,
     };
-    let waiting = render::SpinnerGuard::begin("asking the servers", json);
     let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.offers(within, request).await;
-    waiting.end();
-    Ok(answer??)
+    let answer = session.client.offers(within, request);
+    Ok(render::with_spinner("asking the servers", json, answer).await??)
 }

@@ -19,7 +19,7 @@ use crate::{
 
 pub(super) async fn list_pins(args: args::PinsArgs, json: bool) -> CommandResult {
     let list = fetch_pins(&connect_or_start().await?, args.server, false, json).await?;
-    Ok(render::pins(&list, json))
+    Ok(render::show(&list, json, render::pins))
 }
 
 pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandResult {
@@ -71,14 +71,10 @@ async fn fetch_pins(
     current: bool,
     json: bool,
 ) -> Result<PinList, CommandFailure> {
-    let waiting = render::SpinnerGuard::begin(&format!("asking {server} for its tools"), json);
-    let request = PinsRequest { server, current };
-    let answer = session
-        .client
-        .pins(transport::within(SERVER_START_TIMEOUT), request)
-        .await;
-    waiting.end();
-    Ok(answer??)
+    let what = format!("asking {server} for its tools");
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let answer = session.client.pins(within, PinsRequest { server, current });
+    Ok(render::with_spinner(&what, json, answer).await??)
 }
 
 /// The tools that are new, changed or refused, limited to `names` unless that is empty.

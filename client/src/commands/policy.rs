@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use self::cases::parse_cases;
 use super::{
-    CommandFailure, CommandResult, UsageMistake,
+    CommandFailure, CommandResult, UsageMistake, ask,
     call::{CallArguments, parse_arguments},
     config::read_config_text,
     request_with_retry,
@@ -37,7 +37,7 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
         Some(PolicyCommand::Add(args)) => add::add_rule(&args, json).await,
         Some(PolicyCommand::Explain(args)) => {
             let explanation = explain_call(&args).await?;
-            Ok(render::policy_explanation(&explanation, json))
+            Ok(render::show(&explanation, json, render::policy_explanation))
         }
         Some(PolicyCommand::Test(args))
             if Path::new(&args.path).extension() == Some("toml".as_ref()) =>
@@ -46,7 +46,7 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
         }
         Some(PolicyCommand::Test(args)) => {
             let explanation = explain_call(&args).await?;
-            let code = render::policy_explanation(&explanation, json);
+            let code = render::show(&explanation, json, render::policy_explanation);
             let is_allowed = explanation.action == PolicyAction::Allow && !explanation.depends;
             Ok(if is_allowed {
                 code
@@ -59,14 +59,11 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
 
 async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
     let request = PolicyRequest { agent: args.agent };
-    let list = request_with_retry(async |session| {
-        let answer = session
-            .client
-            .policy(within_seconds(POLICY_TIMEOUT_SECS), request.clone());
-        answer.await.map_err(mux_client::rpc_error)?
-    });
-    let list = list.await??;
-    Ok(render::policy(&list, request.agent.as_deref(), json))
+    let within = || within_seconds(POLICY_TIMEOUT_SECS);
+    let list = ask(async |client| client.policy(within(), request.clone()).await).await?;
+    Ok(render::show(&list, json, |list| {
+        render::policy(list, request.agent.as_deref())
+    }))
 }
 
 /// Explains the call of the command line.

@@ -8,9 +8,8 @@ use mux_client::within_seconds;
 use mux_proto::{ApproveProjectRequest, Error, Kind, ProjectInfo, ProjectsRequest};
 
 use super::{
-    CommandFailure, CommandResult,
+    CommandFailure, CommandResult, ask,
     confirm::{DefaultAnswer, can_ask, confirm},
-    request_with_retry,
 };
 use crate::{
     args::{self, ProjectCommand},
@@ -24,9 +23,13 @@ pub(super) async fn project(args: args::ProjectArgs, json: bool) -> CommandResul
     match args.command {
         None | Some(ProjectCommand::List) => {
             let all = list_projects(ProjectsRequest::default()).await?;
-            Ok(render::projects(&all, json))
+            Ok(render::show(&all[..], json, render::projects))
         }
-        Some(ProjectCommand::Show { dir }) => Ok(render::project(&find_project(dir).await?, json)),
+        Some(ProjectCommand::Show { dir }) => Ok(render::show(
+            &find_project(dir).await?,
+            json,
+            render::project,
+        )),
         Some(ProjectCommand::Approve { dir, hash }) => approve_project(dir, hash, json).await,
         Some(ProjectCommand::Revoke { dir }) => revoke_project(dir, json).await,
     }
@@ -58,7 +61,7 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
                 .into());
         }
         None => {
-            render::project(&project, false);
+            render::project(&project);
             let question = format!("approve what is in {root}?");
             if !confirm(&question, DefaultAnswer::No) {
                 let message = "nothing was approved";
@@ -66,17 +69,15 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
             }
         }
     }
-    let answer = request_with_retry(async |session| {
-        let request = ApproveProjectRequest {
-            root: project.root.clone(),
-            digest: digest.clone(),
-        };
-        let approved = session.client.approve_project(within_seconds(60), request);
-        approved
-            .await
-            .map_err(|error| CommandFailure::from(error).error)?
+    let request = ApproveProjectRequest {
+        root: project.root.clone(),
+        digest,
+    };
+    let approved = ask(async |client| {
+        let within = within_seconds(60);
+        client.approve_project(within, request.clone()).await
     });
-    Ok(render::approved(&answer.await??, json))
+    Ok(render::show(&approved.await?, json, render::approved))
 }
 
 async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
@@ -89,16 +90,15 @@ async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
         Some(project) => project.root,
         None => std::fs::canonicalize(&dir).unwrap_or(dir),
     };
-    let answer = request_with_retry(async |session| {
-        let revoked = session
-            .client
-            .revoke_project(within_seconds(60), root.clone());
-        revoked
+    let revoked = ask(async |client| {
+        client
+            .revoke_project(within_seconds(60), root.clone())
             .await
-            .map_err(|error| CommandFailure::from(error).error)?
     });
-    let revoked = answer.await??;
-    Ok(render::revoked(&root, &revoked, json))
+    let revoked = revoked.await?;
+    Ok(render::show(&revoked, json, |revoked| {
+        render::revoked(&root, revoked)
+    }))
 }
 
 /// The project of a directory.
@@ -121,12 +121,8 @@ async fn find_project(dir: Option<PathBuf>) -> Result<ProjectInfo, CommandFailur
 }
 
 async fn list_projects(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, CommandFailure> {
-    let answer = request_with_retry(async |session| {
-        let list = session.client.projects(within_seconds(30), request.clone());
-        list.await
-            .map_err(|error| CommandFailure::from(error).error)?
-    });
-    Ok(answer.await??.projects)
+    let list = ask(async |client| client.projects(within_seconds(30), request.clone()).await);
+    Ok(list.await?.projects)
 }
 
 #[expect(

@@ -32,7 +32,9 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
             runs: Vec::new(),
             total: 0,
         };
-        return Ok(render::runs(&none, args.running, json));
+        return Ok(render::show(&none, json, |list| {
+            render::runs(list, args.running)
+        }));
     } else {
         render::not_running(&resolve_dirs()?.socket(), json);
         note_audit_log()?;
@@ -63,7 +65,7 @@ async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> 
         limit: args.limit,
     };
     let list = session.client.runs(within_seconds(10), request).await??;
-    let code = render::runs(&list, args.running, json);
+    let code = render::show(&list, json, |list| render::runs(list, args.running));
     if list.runs.is_empty() && !args.running && !json {
         note_audit_log()?;
     }

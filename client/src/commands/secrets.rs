@@ -8,13 +8,12 @@ use std::{
     thread,
 };
 
-use mux_client::{Session, within_seconds};
+use mux_client::within_seconds;
 use mux_proto::{Error, Kind, SecretText, SetSecretRequest};
 use tokio::sync::oneshot;
 
 use super::{
-    CommandResult, connect_or_start, hidden_input, input::read_limited_text, request_with_retry,
-    wait_for_ctrl_c,
+    CommandResult, ask, connect_or_start, hidden_input, input::read_limited_text, wait_for_ctrl_c,
 };
 use crate::{args, args::SecretsCommand, render};
 
@@ -32,16 +31,9 @@ pub(super) async fn secrets(args: args::SecretsArgs, json: bool) -> CommandResul
 }
 
 async fn list_secrets(json: bool) -> CommandResult {
-    let question = async |session: &Session| {
-        let answer = session
-            .client
-            .list_secrets(within_seconds(SECRETS_TIMEOUT_SECS));
-        answer
-            .await
-            .unwrap_or_else(|error| Err(mux_client::rpc_error(error)))
-    };
-    let list = request_with_retry(question).await??;
-    Ok(render::secrets(&list, json))
+    let within = || within_seconds(SECRETS_TIMEOUT_SECS);
+    let list = ask(async |client| client.list_secrets(within()).await).await?;
+    Ok(render::show(&list, json, render::secrets))
 }
 
 async fn set_secret(name: String, json: bool) -> CommandResult {
@@ -73,7 +65,7 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
         .client
         .set_secret(within_seconds(SECRETS_TIMEOUT_SECS), request);
     let info = answer.await??;
-    Ok(render::secret_set(&info, json))
+    Ok(render::show(&info, json, render::secret_set))
 }
 
 async fn remove_secret(name: String, json: bool) -> CommandResult {
@@ -88,7 +80,7 @@ async fn remove_secret(name: String, json: bool) -> CommandResult {
             .hint("`mux secrets` lists them")
             .into());
     }
-    Ok(render::secret_removed(&removed, json))
+    Ok(render::show(&removed, json, render::secret_removed))
 }
 
 /// All of standard input, without a line break at its end.

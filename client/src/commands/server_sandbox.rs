@@ -38,7 +38,7 @@ pub(super) async fn sandbox(args: ServerSandboxArgs, json: bool) -> CommandResul
         .sandbox(within_seconds(60), server.clone())
         .await??;
     if !args.suggest {
-        return Ok(render::sandbox_profile(&profile, json));
+        return Ok(render::show(&profile, json, render::sandbox_profile));
     }
     let time = args.time.unwrap_or(DEFAULT_OBSERVATION);
     let request = SuggestSandboxRequest {
@@ -69,7 +69,7 @@ pub(super) async fn sandbox(args: ServerSandboxArgs, json: bool) -> CommandResul
             if !json {
                 render::sandbox_remarks_left(&suggestion);
             }
-            Ok(render::config_edit(&edit, json))
+            Ok(render::show(&edit, json, render::config_edit))
         }
         Err(failure) => {
             // The observation is not lost with the edit.

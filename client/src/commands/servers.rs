@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     args,
-    render::{self, ServerEdit, SpinnerGuard},
+    render::{self, ServerEdit},
 };
 
 const SERVERS_SECTION: &[&str] = &["servers"];
@@ -41,9 +41,9 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
     let WrittenServer { mut edit, connects } =
         repeat_edit(async || write_server(args).await).await?;
     if connects && edit.not_reloaded.is_none() {
-        let waiting = SpinnerGuard::begin(&format!("connecting to {}", edit.server), json);
-        let connected = connect_once(&edit.server, edit.change).await;
-        waiting.end();
+        let what = format!("connecting to {}", edit.server);
+        let connected = connect_once(&edit.server, edit.change);
+        let connected = render::with_spinner(&what, json, connected).await;
         edit.set_connection(connected.map_err(|failure| failure.error));
     }
     Ok(render::server_edit(&edit, json))

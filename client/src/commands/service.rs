@@ -54,11 +54,11 @@ pub(super) async fn service(args: args::ServiceArgs, json: bool) -> CommandResul
     match args.command {
         ServiceCommand::Install(args) => {
             let change = install_service(&dirs, args.dry_run, json).await?;
-            Ok(render::service_changed(&change, json))
+            Ok(render::show(&change, json, render::service_changed))
         }
         ServiceCommand::Uninstall(args) => {
             let change = uninstall_service(&dirs, args.dry_run, json).await?;
-            Ok(render::service_changed(&change, json))
+            Ok(render::show(&change, json, render::service_changed))
         }
         ServiceCommand::Status => Ok(render::service(&service_report(&dirs).await?, json)),
     }
@@ -121,10 +121,8 @@ async fn try_install(
         file.apply_change(dirs)?;
     }
     if !steps.is_empty() {
-        let waiting = render::SpinnerGuard::begin("stopping the running muxd", json);
-        let room = stop_running::stop_running_daemon(dirs).await;
-        waiting.end();
-        let (pid, held) = room?;
+        let stopped = stop_running::stop_running_daemon(dirs);
+        let (pid, held) = render::with_spinner("stopping the running muxd", json, stopped).await?;
         change.made_room = pid;
         let ran = run_steps(&steps).await;
         // From here on clients find the system's socket.
@@ -166,10 +164,7 @@ pub(super) async fn uninstall_service(
         socket: dirs.socket(),
     };
     if !dry_run {
-        let waiting = render::SpinnerGuard::begin("stopping muxd", json);
-        let ended = run_steps(&before).await;
-        waiting.end();
-        ended?;
+        render::with_spinner("stopping muxd", json, run_steps(&before)).await?;
         for file in &files {
             file.apply_change(dirs)?;
         }

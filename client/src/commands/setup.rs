@@ -103,7 +103,7 @@ pub(super) async fn install_compiler(
         Some(file) => file.display().to_string(),
         None => package.url(&registry_url(args.registry)),
     };
-    let waiting = render::SpinnerGuard::begin(&format!("installing TypeScript from {from}"), json);
+    let what = format!("installing TypeScript from {from}");
     let url = from.clone();
     let file = args.from;
     let work = move || {
@@ -114,8 +114,7 @@ pub(super) async fn install_compiler(
         package.verify(&archive, &url)?;
         install_compiler::install_compiler(&package, &archive, &folder)
     };
-    let done = tokio::task::spawn_blocking(work).await;
-    waiting.end();
+    let done = render::with_spinner(&what, json, tokio::task::spawn_blocking(work)).await;
     let compiler =
         done.map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))??;
     Ok((compiler, Some(from)))

@@ -38,14 +38,16 @@ pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResul
             let session = connect_or_start().await?;
             let sources = list_sources(&session).await?;
             let config = super::resolve_dirs()?.config_file();
-            Ok(render::sources(&sources, &config, json))
+            Ok(render::show(&sources[..], json, |sources| {
+                render::sources(sources, &config)
+            }))
         }
         Some(SourcesCommand::Add(args)) => add_source(&args, json).await,
         Some(SourcesCommand::Remove(args)) => remove_source(&args, json).await,
         Some(SourcesCommand::Refresh { source }) => {
             let session = connect_or_start().await?;
             let found = refresh_source(&session, &source, json).await?;
-            Ok(render::refreshed_source(&found?, json))
+            Ok(render::show(&found?, json, render::refreshed_source))
         }
     }
 }
@@ -222,11 +224,10 @@ async fn refresh_source(
     name: &str,
     json: bool,
 ) -> Result<Result<RefreshedSource, Error>, CommandFailure> {
-    let waiting = render::SpinnerGuard::begin(&format!("reading the description of {name}"), json);
+    let what = format!("reading the description of {name}");
     let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.refresh_source(within, name.to_owned()).await;
-    waiting.end();
-    Ok(answer?)
+    let answer = session.client.refresh_source(within, name.to_owned());
+    Ok(render::with_spinner(&what, json, answer).await?)
 }
 
 /// The servers that are sources.

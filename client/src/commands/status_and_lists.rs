@@ -37,18 +37,17 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         for_apps: args.all,
         ..ToolsRequest::default()
     };
-    let waiting = render::SpinnerGuard::begin("asking the servers for their tools", json);
-    let answer = session
-        .client
-        .tools(transport::within(SERVER_START_TIMEOUT), request)
-        .await;
-    waiting.end();
-    let mut list = answer??;
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let answer = session.client.tools(within, request);
+    let what = "asking the servers for their tools";
+    let mut list = render::with_spinner(what, json, answer).await??;
     if query.is_empty() {
         completion::remember_list(&resolve_dirs()?, &list, args.server.as_deref());
         let is_empty = list.total == 0 && list.missing.is_empty() && !json;
         let no_servers = is_empty && server_names(&session).await?.is_empty();
-        return Ok(render::tools(&list, no_servers, json));
+        return Ok(render::show(&list, json, |list| {
+            render::tools(list, no_servers)
+        }));
     }
     let words = args.query.clone();
     let asked = args.server.clone();
@@ -141,7 +140,9 @@ async fn list_servers(name: Option<&str>, json: bool) -> CommandResult {
         }
     }
     let config = resolve_dirs()?.config_file();
-    Ok(render::servers(&servers, &problems, &config, json))
+    Ok(render::show(&servers[..], json, |servers| {
+        render::servers(servers, &problems, &config)
+    }))
 }
 
 /// The subcommand of `mux servers` whose letters are most similar to the word.
@@ -210,14 +211,11 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
         Some(ServersCommand::List { server }) => list_servers(server.as_deref(), json).await,
         Some(ServersCommand::Restart { server }) => {
             let session = connect_or_start().await?;
-            let waiting = render::SpinnerGuard::begin(&format!("restarting {server}"), json);
-            let answer = session
-                .client
-                .restart_server(transport::within(SERVER_START_TIMEOUT), server)
-                .await;
-            waiting.end();
-            let info = answer??;
-            Ok(render::restarted(&info, json))
+            let what = format!("restarting {server}");
+            let within = transport::within(SERVER_START_TIMEOUT);
+            let answer = session.client.restart_server(within, server);
+            let info = render::with_spinner(&what, json, answer).await??;
+            Ok(render::show(&info, json, render::restarted))
         }
         Some(ServersCommand::Add(args)) => servers::add_server(&args, json).await,
         Some(ServersCommand::Remove(args)) => servers::remove_server(&args, json).await,

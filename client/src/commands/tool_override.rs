@@ -27,7 +27,7 @@ pub(super) async fn override_tool(args: &ToolOverrideArgs, json: bool) -> Comman
             .into());
     };
     let edit = repeat_edit(async || write_override(args, server, tool).await).await?;
-    Ok(render::config_edit(&edit, json))
+    Ok(render::show(&edit, json, render::config_edit))
 }
 
 async fn write_override(

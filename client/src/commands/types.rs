@@ -2,15 +2,14 @@
 
 use std::{fs, io, path::Path, process::ExitCode, time::Duration};
 
-use mux_client::{Session, within_seconds};
+use mux_client::within_seconds;
 use mux_paths::replaced_file::replace_file;
 use mux_proto::{
     Error, ForgetTypesRequest, Kind, TypesPage, TypesRequest, WatchTypesRequest, transport,
 };
 
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT, connect_or_start, request_with_retry,
-    wait_for_ctrl_c,
+    CommandFailure, CommandResult, SERVER_START_TIMEOUT, ask, connect_or_start, wait_for_ctrl_c,
 };
 use crate::{args, render};
 
@@ -31,26 +30,20 @@ pub(super) async fn types(args: args::TypesArgs, json: bool) -> CommandResult {
     }
     if args.forget {
         let request = ForgetTypesRequest { paths: args.paths };
-        let question = async |session: &Session| {
-            let asked = session
-                .client
-                .forget_types(within_seconds(10), request.clone());
-            asked
+        let forgotten = ask(async |client| {
+            client
+                .forget_types(within_seconds(10), request.clone())
                 .await
-                .unwrap_or_else(|error| Err(connection_lost(&error)))
-        };
-        let forgotten = request_with_retry(question).await??;
-        return Ok(render::forgotten(&forgotten, json));
+        });
+        let forgotten = forgotten.await?;
+        return Ok(render::show(&forgotten, json, render::forgotten));
     }
     let session = connect_or_start().await?;
-    let waiting = render::SpinnerGuard::begin("asking the servers for their tools", json);
     let request = TypesRequest { paths: args.paths };
-    let answer = session
-        .client
-        .types(transport::within(SERVER_START_TIMEOUT), request)
-        .await;
-    waiting.end();
-    let types = answer??;
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let answer = session.client.types(within, request);
+    let what = "asking the servers for their tools";
+    let types = render::with_spinner(what, json, answer).await??;
     Ok(render::types(&types, json))
 }
 
@@ -119,11 +112,4 @@ fn write_failure(file: &Path, error: &io::Error) -> CommandFailure {
     let message = format!("cannot write {}: {error}", file.display());
     let error = Error::new(Kind::Internal, message);
     error.hint("name a directory that you can write to").into()
-}
-
-fn connection_lost(error: &tarpc::client::RpcError) -> Error {
-    Error::new(
-        Kind::Unavailable,
-        format!("the connection to muxd was lost: {error}"),
-    )
 }

@@ -24,8 +24,7 @@ pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult 
         let session =
             mux_client::connect_or_spawn(&resolve_dirs()?, Some(binary), &client_identity())
                 .await?;
-        render::started(session.welcome.pid, json);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(render::started(session.welcome.pid, json));
     };
     if !cfg!(target_os = "linux") {
         let message = format!(
@@ -39,13 +38,9 @@ pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult 
         binary,
         contract: CONTRACT,
     };
-    let waiting = render::SpinnerGuard::begin("starting the new muxd", json);
-    let answer = session
-        .client
-        .upgrade(within_seconds(UPGRADE_TIMEOUT_SECS), request);
-    let answer = answer.await;
-    waiting.end();
-    let upgraded = answer??;
+    let within = within_seconds(UPGRADE_TIMEOUT_SECS);
+    let answer = session.client.upgrade(within, request);
+    let upgraded = render::with_spinner("starting the new muxd", json, answer).await??;
     render::upgraded(session.welcome.pid, &upgraded, json);
     Ok(ExitCode::SUCCESS)
 }

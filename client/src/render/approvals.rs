@@ -2,8 +2,6 @@
 //!
 //! Invariant: a call's arguments are shown as JSON, without control characters.
 
-use std::process::ExitCode;
-
 use super::terminal::{eprint, eprintln, escaped_json as spelled_out, println, report};
 use mux_proto::{
     ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,
@@ -12,7 +10,7 @@ use mux_proto::{
 use mux_typegen::names::display_path;
 
 use super::{
-    human_units, print_document, print_json_line, run_number,
+    human_units, print_json_line, run_number,
     runs::unix_millis,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     table::ListTable,
@@ -24,10 +22,8 @@ const MAX_LISTED_ARGUMENTS_CHARS: usize = 60;
 const MAX_RUN_ARGUMENTS_CHARS: usize = 200;
 const MAX_PATH_CHARS: usize = 100;
 
-pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-    } else if list.approvals.is_empty() {
+pub(crate) fn approvals(list: &ApprovalList) {
+    if list.approvals.is_empty() {
         eprintln!("no call is waiting for approval");
     } else {
         println!("{}", table(&list.approvals, unix_millis()).text());
@@ -35,7 +31,6 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
             "`mux approvals ID` shows all arguments; answer with `mux approve ID` or `mux deny ID`"
         );
     }
-    ExitCode::SUCCESS
 }
 
 /// Prints the list after each change. With `--json`, one document per line.
@@ -119,14 +114,7 @@ fn rule_with_reason(rule: &str, reason: Option<&str>) -> String {
 }
 
 /// Prints one approval with all details.
-pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
-    let Some(approval) = list.approvals.first() else {
-        return ExitCode::SUCCESS;
-    };
-    if json {
-        print_document(approval);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn approval(approval: &ApprovalInfo) {
     let id = &approval.approval;
     println!(
         "{}  {}",
@@ -170,17 +158,12 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
         }
         None => println!("{}", spelled_out(&arguments(approval))),
     }
-    ExitCode::SUCCESS
 }
 
-pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn granted(list: &ApprovalList) {
     if list.granted.is_empty() {
         eprintln!("there are no permanent grants; `mux approve ID --always` creates one");
-        return ExitCode::SUCCESS;
+        return;
     }
     let mut table = ListTable::new(["GRANT", "CALL", "AGENT", "RULE", "SINCE"])
         .cutting("RULE")
@@ -196,24 +179,14 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
     }
     println!("{}", table.text());
     eprintln!("a grant ends when its tool changes; `mux approvals revoke GRANT` revokes one");
-    ExitCode::SUCCESS
 }
 
-pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
-    if json {
-        print_document(grant);
-    } else {
-        report!("{}: revoked; calls need approval", shown_path(&grant.path));
-    }
-    ExitCode::SUCCESS
+pub(crate) fn revoked_approval(grant: &GrantInfo) {
+    report!("{}: revoked; calls need approval", shown_path(&grant.path));
 }
 
 /// Prints the effect of a decision.
-pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> ExitCode {
-    if json {
-        print_document(decided);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn decided(decided: &Decided, decision: Decision) {
     let approval = &decided.approval;
     let id = &approval.approval;
     let path = shown_path(&approval.path);
@@ -247,7 +220,6 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
             "its program is no longer waiting; `mux resume {id}` continues it"
         ));
     }
-    ExitCode::SUCCESS
 }
 
 /// Prints that a call of a run waits for approval.

@@ -1,13 +1,13 @@
 //! The output for edits of config.toml that are checked before and reloaded afterwards. The output contains no secret
 //! values.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
 
 use super::terminal::{println, report};
 use mux_proto::ReloadReport;
 use serde::Serialize;
 
-use super::{display_path, note, print_document, reloaded, style::escape_text, warn};
+use super::{display_path, note, reloaded, style::escape_text, warn};
 
 /// A change of config.toml.
 #[serde_with::skip_serializing_none]
@@ -26,15 +26,11 @@ pub(crate) struct ConfigEdit {
     pub(crate) not_reloaded: Option<String>,
 }
 
-pub(crate) fn config_edit(edit: &ConfigEdit, json: bool) -> ExitCode {
-    if json {
-        print_document(edit);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn config_edit(edit: &ConfigEdit) {
     let config = display_path(&edit.config);
     if !edit.changed {
         report!("nothing to change in {config}");
-        return ExitCode::SUCCESS;
+        return;
     }
     let diff = escape_text(edit.diff.trim_end());
     if edit.dry_run {
@@ -51,8 +47,7 @@ pub(crate) fn config_edit(edit: &ConfigEdit, json: bool) -> ExitCode {
     }
     match (&edit.reloaded, &edit.not_reloaded) {
         (_, Some(problem)) => warn(format!("{problem}; run `mux reload`")),
-        (Some(report), None) => drop(reloaded(report, false)),
+        (Some(report), None) => reloaded(report),
         (None, None) => {}
     }
-    ExitCode::SUCCESS
 }

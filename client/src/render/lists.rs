@@ -12,7 +12,7 @@ use mux_proto::{
 };
 
 use super::{
-    display_path, human_units, note, print_document, print_extended,
+    display_path, human_units, note, print_extended,
     style::{DIM, NAME, STRONG, WARN, escape_text, paint},
     table::{ListTable, cut_line, terminal_columns, text_columns},
     terminal::escape_one_line,
@@ -22,11 +22,7 @@ use super::{
 const MAX_DESCRIPTION_CHARS: usize = 100;
 
 /// Prints tools by server. `no_servers`: none is configured.
-pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn tools(list: &ToolList, no_servers: bool) {
     let mut server = "";
     for tool in &list.tools {
         if tool.server != server {
@@ -59,7 +55,6 @@ pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
         eprintln!("there are no tools");
     }
     print_list_remarks(list);
-    ExitCode::SUCCESS
 }
 
 /// Prints the results of a search, best match first. `asked` is the server whose tools were searched, if not all were.
@@ -208,22 +203,13 @@ fn first_line(description: &str) -> Option<String> {
     Some(cut)
 }
 
-pub(crate) fn servers(
-    servers: &[ServerInfo],
-    problems: &[Problem],
-    config: &Path,
-    json: bool,
-) -> ExitCode {
-    if json {
-        print_document(&servers);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn servers(servers: &[ServerInfo], problems: &[Problem], config: &Path) {
     // Problems of a single server are shown with it.
     for problem in problems.iter().filter(|problem| problem.server.is_none()) {
         warn(&problem.message);
     }
     if servers.is_empty() && !problems.is_empty() {
-        return ExitCode::SUCCESS;
+        return;
     }
     if servers.is_empty() {
         eprintln!(
@@ -234,7 +220,7 @@ pub(crate) fn servers(
             "[servers.files]\ncommand = \"mcp-server-filesystem\"\nargs = [\"/home/me/notes\"]"
         );
         eprintln!("\nthen run `mux reload`");
-        return ExitCode::SUCCESS;
+        return;
     }
     println!("{}", server_table(servers).text());
     for server in servers {
@@ -260,7 +246,6 @@ pub(crate) fn servers(
             println!("{}: {}", paint(NAME, &server.name), paint(DIM, of));
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// The reason for a server's state, and the problems that need the user's attention.

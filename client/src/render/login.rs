@@ -98,11 +98,7 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
     refused.map_or(ExitCode::SUCCESS, |error| failure(&error, json, None))
 }
 
-pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
-    if json {
-        print_document(ended);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn logged_out(ended: &LoggedOut) {
     let name = paint(NAME, &ended.server);
     match ended.was_signed_in {
         false => report!("not signed in to {name}"),
@@ -112,5 +108,4 @@ pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
     if let Some(problem) = &ended.problem {
         note(&format!("the tokens were not revoked: {problem}"));
     }
-    ExitCode::SUCCESS
 }

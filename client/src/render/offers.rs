@@ -7,7 +7,7 @@ use mux_proto::{Held, OfferList};
 use serde_json::{Value, json};
 
 use super::{
-    SavedParts, call_result, output_exit_code, print_data, print_document,
+    SavedParts, call_result, output_exit_code, print_data,
     style::{STRONG, escape_text, one_line, paint},
     table::ListTable,
     terminal::{eprintln, println},
@@ -16,11 +16,7 @@ use super::{
 
 const MAX_TEXT_CHARS: usize = 200;
 
-pub(crate) fn resources(list: &OfferList, server: Option<&str>, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn resources(list: &OfferList, server: Option<&str>) {
     let mut table = ListTable::new(["SERVER", "URI", "TYPE", "DESCRIPTION"]).leaving_out(["TYPE"]);
     for offered in &list.offers {
         let offer = &offered.offer;
@@ -33,14 +29,10 @@ pub(crate) fn resources(list: &OfferList, server: Option<&str>, json: bool) -> E
             Cell::new(description(offer)),
         ]);
     }
-    print_list(list, table, server, "resources")
+    print_list(list, table, server, "resources");
 }
 
-pub(crate) fn prompts(list: &OfferList, server: Option<&str>, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn prompts(list: &OfferList, server: Option<&str>) {
     let mut table = ListTable::new(["SERVER", "PROMPT", "ARGUMENTS", "DESCRIPTION"]);
     for offered in &list.offers {
         let offer = &offered.offer;
@@ -59,10 +51,10 @@ pub(crate) fn prompts(list: &OfferList, server: Option<&str>, json: bool) -> Exi
             Cell::new(description(offer)),
         ]);
     }
-    print_list(list, table, server, "prompts")
+    print_list(list, table, server, "prompts");
 }
 
-fn print_list(list: &OfferList, table: ListTable, server: Option<&str>, what: &str) -> ExitCode {
+fn print_list(list: &OfferList, table: ListTable, server: Option<&str>, what: &str) {
     match (list.offers.is_empty(), server) {
         (true, Some(server)) if list.missing.is_empty() => eprintln!("{server} has no {what}"),
         (true, Some(_)) => {}
@@ -72,7 +64,6 @@ fn print_list(list: &OfferList, table: ListTable, server: Option<&str>, what: &s
     for missing in &list.missing {
         warn(format!("{}: {}", missing.server, missing.error.message));
     }
-    ExitCode::SUCCESS
 }
 
 /// Prints the contents of a resource: texts as they are.

@@ -12,7 +12,7 @@ use serde_json::json;
 use similar::TextDiff;
 
 use super::{
-    human_units, note, print_document,
+    human_units, note, show,
     style::{DIM, ERROR, GOOD, NAME, STRONG, one_line, paint},
     table::ListTable,
     warn,
@@ -26,11 +26,7 @@ const MAX_PIN_NAME_CHARS: usize = 100;
 /// The number of digits of a digest that are shown.
 const SHOWN_DIGEST_DIGITS: usize = 16;
 
-pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn pins(list: &PinList) {
     let mut table = ListTable::new(["TOOL", "STATUS", "SINCE", "DIGEST"]).leaving_out(["SINCE"]);
     for tool in &list.tools {
         let digest = tool.digest.as_deref().unwrap_or("-");
@@ -51,7 +47,6 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
             note(&format!("{name}: {text}"));
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// The name of a tool as written in programs, or its own name if another tool of the server has the
@@ -133,18 +128,16 @@ fn difference(tool: &PinInfo) -> String {
 
 /// Prints which tools were accepted.
 pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "server": server, "accepted": count, "tools": tools }));
-    } else if count == 0 {
-        report!(
-            "{}: nothing to accept; no tool has changed since it was pinned",
-            paint(NAME, server)
-        );
-    } else {
-        let what = human_units::count_text(count, "tool");
-        report!("{}: {what} accepted", paint(NAME, server));
-    }
-    ExitCode::SUCCESS
+    let document = json!({ "server": server, "accepted": count, "tools": tools });
+    show(&document, json, |_| {
+        let name = paint(NAME, server);
+        if count == 0 {
+            report!("{name}: nothing to accept; no tool has changed since it was pinned");
+        } else {
+            let what = human_units::count_text(count, "tool");
+            report!("{name}: {what} accepted");
+        }
+    })
 }
 
 #[cfg(test)]

@@ -25,11 +25,7 @@ const MAX_RULE_TEXT_CHARS: usize = 200;
 /// The maximum number of rules about other paths that are listed individually.
 const MAX_UNRELATED_RULES: usize = 5;
 
-pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn policy(list: &PolicyList, agent: Option<&str>) {
     if let (Some(agent), true) = (agent, list.own) {
         note(&format!(
             "{agent} has its own rules, which replace [[policy]]"
@@ -62,7 +58,6 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
             ));
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// The column of conditions is left out if no rule has any.
@@ -158,11 +153,7 @@ fn decider(explanation: &PolicyExplanation) -> String {
     }
 }
 
-pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) -> ExitCode {
-    if json {
-        print_document(explanation);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn policy_explanation(explanation: &PolicyExplanation) {
     let decided = decider(explanation);
     let unless = if explanation.depends {
         ", unless an earlier rule applies to the arguments"
@@ -224,7 +215,6 @@ pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) ->
     for text in &explanation.notes {
         eprintln!("{}: {}", paint(WARN, "note"), limited_text(text));
     }
-    ExitCode::SUCCESS
 }
 
 /// The name of a rule: its number, with the agent or the project and its version of the file.

@@ -23,6 +23,14 @@ pub(crate) struct SpinnerGuard {
     starter: Option<tokio::task::JoinHandle<()>>,
 }
 
+/// Shows a spinner while `work` goes on.
+pub(crate) async fn with_spinner<T>(what: &str, json: bool, work: impl Future<Output = T>) -> T {
+    let spinner = SpinnerGuard::begin(what, json);
+    let done = work.await;
+    spinner.end();
+    done
+}
+
 /// A handle to the spinner, which is hidden during a prompt.
 #[derive(Clone)]
 pub(crate) struct SpinnerHandle(Arc<Mutex<SpinnerState>>);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: content to be approved is not truncated or masked, and all characters are visible.
 
-use std::{fmt::Write as _, path::Path, process::ExitCode};
+use std::{fmt::Write as _, path::Path};
 
 use super::terminal::{eprintln, is_unsafe_char, print, println, report};
 use mux_proto::{ProjectFile, ProjectInfo, ProjectRevoked, ProjectState};
@@ -10,7 +10,6 @@ use mux_proto::{ProjectFile, ProjectInfo, ProjectRevoked, ProjectState};
 use super::{
     display_path,
     human_units::count_text,
-    print_document,
     style::{DIM, GOOD, NAME, STRONG, WARN, paint},
     warn,
 };
@@ -19,11 +18,7 @@ use crate::agents::unmasked_diff;
 /// The number of digits of a digest that identify it.
 const APPROVAL_DIGEST_DIGITS: usize = 32;
 
-pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
-    if json {
-        print_document(&projects);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn projects(projects: &[ProjectInfo]) {
     if projects.is_empty() {
         eprintln!(
             "no project is approved, and no client is working in a project with .mux.toml or .mcp.json"
@@ -38,43 +33,29 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
             denials_text(project)
         );
     }
-    ExitCode::SUCCESS
 }
 
 /// Prints everything that an approval covers.
-pub(crate) fn project(project: &ProjectInfo, json: bool) -> ExitCode {
-    if json {
-        print_document(project);
-    } else {
-        print!("{}", project_listing(project));
-    }
-    ExitCode::SUCCESS
+pub(crate) fn project(project: &ProjectInfo) {
+    print!("{}", project_listing(project));
 }
 
-pub(crate) fn approved(project: &ProjectInfo, json: bool) -> ExitCode {
-    if json {
-        print_document(project);
-    } else {
-        let servers = count_text(project.servers.len(), "server");
-        let root = escape_all(&display_path(&project.root));
-        report!("approved: {servers} for clients in {root}");
-        for problem in &project.problems {
-            warn(escape_all(problem));
-        }
+pub(crate) fn approved(project: &ProjectInfo) {
+    let servers = count_text(project.servers.len(), "server");
+    let root = escape_all(&display_path(&project.root));
+    report!("approved: {servers} for clients in {root}");
+    for problem in &project.problems {
+        warn(escape_all(problem));
     }
-    ExitCode::SUCCESS
 }
 
-pub(crate) fn revoked(root: &Path, revoked: &ProjectRevoked, json: bool) -> ExitCode {
+pub(crate) fn revoked(root: &Path, revoked: &ProjectRevoked) {
     let shown = escape_all(&display_path(root));
-    if json {
-        print_document(revoked);
-    } else if revoked.was_approved {
+    if revoked.was_approved {
         report!("revoked: {shown}");
     } else {
         report!("{shown} was not approved");
     }
-    ExitCode::SUCCESS
 }
 
 /// The number of deny rules, and of those from the approved version.

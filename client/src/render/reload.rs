@@ -1,13 +1,10 @@
 //! The output of `mux reload`: the changes, one line for each section of the configuration.
 
-use std::process::ExitCode;
-
 use super::terminal::report;
 use mux_proto::{ReloadReport, SectionChange};
 
 use super::{
     human_units::{age_text, count_text},
-    print_document,
     style::one_line,
     warn,
 };
@@ -16,18 +13,13 @@ use super::{
 const MAX_SHOWN_RULES: usize = 3;
 const MAX_RULE_CHARS: usize = 100;
 
-pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
-    if json {
-        print_document(report);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn reloaded(report: &ReloadReport) {
     for line in report_lines(report) {
         report!("{line}");
     }
     for problem in &report.problems {
         warn(problem);
     }
-    ExitCode::SUCCESS
 }
 
 fn report_lines(report: &ReloadReport) -> Vec<String> {

@@ -8,31 +8,24 @@ use mux_proto::{RunInfo, RunList, RunState};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{human_units, print_document, run_number, style::one_line, table::ListTable};
+use super::{human_units, run_number, show, style::one_line, table::ListTable};
 
 /// The maximum length of a title in the list, in characters.
 pub(super) const MAX_TITLE_CHARS: usize = 60;
 
 /// Prints the id of a detached run.
 pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "run": run }));
-    } else {
+    show(&json!({ "run": run }), json, |_| {
         println!("{run}");
         super::note(&format!(
             "`mux runs watch {}` follows it; calls that need approval wait; `mux approvals` lists them, `mux approve \
              ID` approves one",
             run_number(run)
         ));
-    }
-    ExitCode::SUCCESS
+    })
 }
 
-pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn runs(list: &RunList, running: bool) {
     if list.runs.is_empty() {
         eprintln!(
             "{}",
@@ -42,14 +35,13 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
                 "there are no recent runs"
             }
         );
-        return ExitCode::SUCCESS;
+        return;
     }
     println!("{}", table(&list.runs, unix_millis()).text());
     if list.runs.len() < list.total {
         let shown = list.runs.len();
         eprintln!("{shown} of {} runs; --limit shows more", list.total);
     }
-    ExitCode::SUCCESS
 }
 
 /// The table of runs, one row for each.
@@ -119,22 +111,19 @@ pub(crate) struct CancelledRun {
 
 /// Prints which runs were cancelled, and which had already ended.
 pub(crate) fn cancelled(runs: &[CancelledRun], json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "runs": runs }));
-        return ExitCode::SUCCESS;
-    }
-    for CancelledRun { info, cancelled } in runs {
-        if *cancelled {
-            report!("run {} was cancelled", run_number(&info.run));
-        } else {
-            report!(
-                "run {} had already ended: {}",
-                run_number(&info.run),
-                state_name(info)
-            );
+    show(&json!({ "runs": runs }), json, |_| {
+        for CancelledRun { info, cancelled } in runs {
+            if *cancelled {
+                report!("run {} was cancelled", run_number(&info.run));
+            } else {
+                report!(
+                    "run {} had already ended: {}",
+                    run_number(&info.run),
+                    state_name(info)
+                );
+            }
         }
-    }
-    ExitCode::SUCCESS
+    })
 }
 
 pub(super) fn unix_millis() -> u64 {

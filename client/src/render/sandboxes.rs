@@ -12,16 +12,12 @@ use serde_json::{Map, Value, json};
 use super::{
     display_path,
     human_units::size_text,
-    note, print_document,
+    note, show,
     style::escape_text,
     terminal::{eprintln, println},
 };
 
-pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode {
-    if json {
-        print_document(profile);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn sandbox_profile(profile: &SandboxProfile) {
     let sandbox = &profile.sandbox;
     let server = &profile.server;
     let is_on = sandbox.state == SandboxState::On;
@@ -98,7 +94,6 @@ pub(crate) fn sandbox_profile(profile: &SandboxProfile, json: bool) -> ExitCode 
             "`mux servers sandbox {server} --suggest` suggests one"
         ));
     }
-    ExitCode::SUCCESS
 }
 
 fn paths(name: &str, paths: &[PathBuf]) {
@@ -128,18 +123,12 @@ pub(crate) fn sandbox_suggestion(
     suggestion: &SandboxSuggestion,
     json: bool,
 ) -> ExitCode {
-    if json {
-        print_document(&json!({
-            "server": name,
-            "sandbox": entry,
-            "remarks": suggestion.remarks,
-        }));
-        return ExitCode::SUCCESS;
-    }
-    sandbox_remarks_left(suggestion);
-    println!("[servers.{}]", toml_key(name));
-    println!("sandbox = {}", inline_table(entry));
-    ExitCode::SUCCESS
+    let document = json!({ "server": name, "sandbox": entry, "remarks": suggestion.remarks });
+    show(&document, json, |_| {
+        sandbox_remarks_left(suggestion);
+        println!("[servers.{}]", toml_key(name));
+        println!("sandbox = {}", inline_table(entry));
+    })
 }
 
 /// A `sandbox` as written in config.toml.

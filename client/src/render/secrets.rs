@@ -1,23 +1,17 @@
 //! The output of `mux secrets`, which contains names only.
 
-use std::process::ExitCode;
-
 use super::terminal::{eprint, eprintln, println, report};
 use comfy_table::{Cell, Color};
 use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
 
 use super::{
-    display_path, human_units, note, print_document,
+    display_path, human_units, note,
     style::{NAME, paint},
     table::ListTable,
     warn,
 };
 
-pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
-    if json {
-        print_document(list);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn secrets(list: &SecretList) {
     if list.secrets.is_empty() {
         eprintln!(
             "no secret is stored, and no entry uses one; `mux secrets set NAME` stores a secret, and \
@@ -59,7 +53,6 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
             display_path(&list.file)
         ));
     }
-    ExitCode::SUCCESS
 }
 
 fn place_cell(place: Option<SecretPlace>) -> Cell {
@@ -75,11 +68,7 @@ pub(crate) fn ask_for_secret(name: &str) {
     eprint!("value of {} (not shown): ", paint(NAME, name));
 }
 
-pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
-    if json {
-        print_document(secret);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn secret_set(secret: &SecretInfo) {
     let kept = match secret.place {
         Some(SecretPlace::Keyring) => "in the keyring",
         _ => "in a file that only you can read",
@@ -92,14 +81,9 @@ pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
         )),
         entries => report!("used by {}", entries.join(", ")),
     }
-    ExitCode::SUCCESS
 }
 
-pub(crate) fn secret_removed(removed: &SecretRemoved, json: bool) -> ExitCode {
-    if json {
-        print_document(removed);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn secret_removed(removed: &SecretRemoved) {
     report!("{} is removed", paint(NAME, &removed.name));
     if !removed.used_by.is_empty() {
         warn(format!(
@@ -107,5 +91,4 @@ pub(crate) fn secret_removed(removed: &SecretRemoved, json: bool) -> ExitCode {
             removed.used_by.join(", ")
         ));
     }
-    ExitCode::SUCCESS
 }

@@ -70,11 +70,7 @@ pub(crate) struct ServiceReport {
     pub(crate) started: Option<Started>,
 }
 
-pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
-    if json {
-        print_document(change);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn service_changed(change: &ServiceChange) {
     if change.dry_run {
         keep_reports();
     }
@@ -113,7 +109,6 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
             paint(GOOD, "done:")
         ),
     }
-    ExitCode::SUCCESS
 }
 
 pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {

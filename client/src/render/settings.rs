@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     display_path,
     human_units::count_text,
-    note, output_exit_code, print_document, print_extended, print_value,
+    note, output_exit_code, print_document, print_extended, print_value, show,
     style::{ERROR, one_line, paint},
 };
 
@@ -29,13 +29,9 @@ pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
 }
 
 pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "path": file, "exists": file.exists() }));
-    } else {
-        // Whole: scripts use it.
-        println!("{}", file.display());
-    }
-    ExitCode::SUCCESS
+    let document = json!({ "path": file, "exists": file.exists() });
+    // Whole: scripts use it.
+    show(&document, json, |_| println!("{}", file.display()))
 }
 
 /// Prints a value of the configuration: a string unquoted, all other values as JSON, which is TOML for numbers,

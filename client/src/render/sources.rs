@@ -1,6 +1,6 @@
 //! The output of `mux sources`.
 
-use std::{path::Path, process::ExitCode, time::SystemTime};
+use std::{path::Path, time::SystemTime};
 
 use super::terminal::{eprintln, println, report};
 use comfy_table::Cell;
@@ -9,7 +9,6 @@ use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 use super::{
     display_path, human_units,
     lists::{server_remarks, state_cell},
-    print_document,
     style::{NAME, escape_text, paint},
     table::ListTable,
     warn,
@@ -18,18 +17,14 @@ use super::{
 /// The maximum number of names of each kind that are listed. The others are counted.
 const MAX_NAMED_CHANGES: usize = 20;
 
-pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> ExitCode {
-    if json {
-        print_document(&sources);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn sources(sources: &[ServerInfo], config: &Path) {
     if sources.is_empty() {
         eprintln!(
             "no source is configured in {}; add one:\n",
             display_path(config)
         );
         eprintln!("mux sources add petstore --openapi petstore.json");
-        return ExitCode::SUCCESS;
+        return;
     }
     let mut table = ListTable::new([
         "SOURCE",
@@ -68,7 +63,6 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
             );
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// The age of a description. A file has none, because it is watched for changes.
@@ -83,11 +77,7 @@ fn description_age(info: &SourceInfo, address: &str) -> String {
     }
 }
 
-pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode {
-    if json {
-        print_document(found);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn refreshed_source(found: &RefreshedSource) {
     let source = &found.source;
     let functions = found.functions;
     let kinds = [
@@ -98,7 +88,7 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
     let same = kinds.iter().all(|(_, _, names)| names.is_empty());
     if same && found.origins.is_empty() && found.notes.is_empty() {
         report!("{source} is unchanged: {functions} functions");
-        return ExitCode::SUCCESS;
+        return;
     }
     for (kind, mark, names) in kinds {
         for name in names.iter().take(MAX_NAMED_CHANGES) {
@@ -118,5 +108,4 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
     for note in &found.notes {
         warn(escape_text(note));
     }
-    ExitCode::SUCCESS
 }

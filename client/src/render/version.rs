@@ -9,7 +9,7 @@ use super::terminal::println;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{display_path, human_units, print_document};
+use super::{display_path, human_units, show};
 
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
@@ -22,11 +22,7 @@ pub(crate) struct VersionInfo {
     pub(crate) otel: Option<bool>,
 }
 
-pub(crate) fn version(version: &VersionInfo, json: bool) -> ExitCode {
-    if json {
-        print_document(version);
-        return ExitCode::SUCCESS;
-    }
+pub(crate) fn version(version: &VersionInfo) {
     let VersionInfo {
         build, contract, ..
     } = version;
@@ -42,16 +38,12 @@ pub(crate) fn version(version: &VersionInfo, json: bool) -> ExitCode {
             );
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// Prints which manual pages were written.
 pub(crate) fn manual_pages_written(dir: &Path, pages: &[PathBuf], json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "pages": pages }));
-    } else {
+    show(&json!({ "pages": pages }), json, |_| {
         let count = human_units::count_text(pages.len(), "page");
         println!("{count} written to {}", display_path(dir));
-    }
-    ExitCode::SUCCESS
+    })
 }

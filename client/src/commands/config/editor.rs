@@ -57,7 +57,7 @@ pub(super) async fn edit_config(json: bool) -> CommandResult {
     match edited {
         Ok(edit) => {
             drop(fs::remove_file(&copy));
-            Ok(render::config_edit(&edit, json))
+            Ok(render::show(&edit, json, render::config_edit))
         }
         Err(mut failure) if is_edited => {
             let copy = copy.display();

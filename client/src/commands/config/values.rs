@@ -83,7 +83,7 @@ pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult
         let warning = "this looks like a secret: `mux secrets set NAME` stores it, and '${keyring:NAME}' refers to it";
         edit.warnings.push(warning.to_owned());
     }
-    Ok(render::config_edit(&edit, json))
+    Ok(render::show(&edit, json, render::config_edit))
 }
 
 /// A key of a server or source without an entry would create an entry that cannot work.
@@ -114,7 +114,7 @@ fn check_entry_exists(document: &ConfigDocument, path: &[String]) -> Result<(), 
 /// Removes a key of the file, known or not.
 pub(super) async fn unset(args: &args::ConfigUnsetArgs, json: bool) -> CommandResult {
     let edit = repeat_edit(async || try_unset(args).await).await?;
-    Ok(render::config_edit(&edit, json))
+    Ok(render::show(&edit, json, render::config_edit))
 }
 
 async fn try_unset(args: &args::ConfigUnsetArgs) -> Result<ConfigEdit, CommandFailure> {

@@ -60,11 +60,9 @@ async fn connect_all(json: bool) -> Result<Vec<ServerInfo>, CommandFailure> {
         limit: Some(0),
         ..ToolsRequest::default()
     };
-    let waiting = render::SpinnerGuard::begin("connecting to all servers", json);
     let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.tools(within, request).await;
-    waiting.end();
-    answer??;
+    let answer = session.client.tools(within, request);
+    render::with_spinner("connecting to all servers", json, answer).await??;
     Ok(session.client.servers(within_seconds(10)).await??)
 }
 

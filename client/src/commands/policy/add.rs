@@ -32,7 +32,7 @@ pub(super) async fn add_rule(args: &args::PolicyAddArgs, json: bool) -> CommandR
         let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
         edit.warnings.extend(unmatched(&rule, &names));
     }
-    Ok(render::config_edit(&edit, json))
+    Ok(render::show(&edit, json, render::config_edit))
 }
 
 /// Writes the rule, and notes which rules are not reached.
