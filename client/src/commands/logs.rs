@@ -3,11 +3,9 @@
 //!
 //! Invariant: the lines of one log stay in their order, regardless of their times.
 
-mod backward_lines;
 mod log_files;
 mod log_filter;
 mod log_tail;
-mod past_lines;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -17,12 +15,11 @@ use self::{
     log_files::{LogSelection, is_log_of_server, select_logs},
     log_filter::LogFilter,
     log_tail::LogTail,
-    past_lines::read_past_lines,
 };
 use super::{CommandFailure, CommandResult, UsageMistake, audit, resolve_dirs, wait_for_ctrl_c};
 use crate::{
     args,
-    log_line::{LineContext, LogLine, LogSource},
+    log_line::{LogLine, LogSource},
     render,
 };
 
@@ -57,14 +54,33 @@ pub(crate) fn last_lines_of_server(
     let of = LogSelection::Servers(&servers);
     let dirs = resolve_dirs()?;
     require_logs(&dirs, of, false)?;
-    let mut logs = Vec::new();
-    for family in select_logs(&dirs, of) {
-        let past = read_past_lines(&family, &LogFilter::default(), most, false);
-        let past = past.map_err(|error| Error::new(Kind::Internal, error.to_string()))?;
-        logs.push(past.lines);
-    }
+    let mut tails = open_tails(&dirs, of);
+    Ok(read_past(&mut tails, &LogFilter::default(), most, false)?)
+}
+
+fn open_tails(dirs: &Dirs, of: LogSelection<'_>) -> Vec<LogTail> {
+    let logs = select_logs(dirs, of).into_iter();
+    logs.map(LogTail::new).collect()
+}
+
+/// The latest `most` lines of several logs.
+fn read_past(
+    tails: &mut [LogTail],
+    wanted: &LogFilter,
+    most: usize,
+    follows: bool,
+) -> Result<Vec<LogLine>, Error> {
+    let logs = tails
+        .iter_mut()
+        .map(|tail| tail.read_past(wanted, most, follows))
+        .collect::<Result<_, _>>()
+        .map_err(read_failure)?;
     let mut lines = merge_logs(logs);
     Ok(lines.split_off(lines.len().saturating_sub(most)))
+}
+
+fn read_failure(error: std::io::Error) -> Error {
+    Error::new(Kind::Internal, error.to_string())
 }
 
 async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) -> CommandResult {
@@ -77,16 +93,8 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         (None, Some(_)) => usize::MAX,
         (None, None) => DEFAULT_LOG_LINES,
     };
-    let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
-    let mut logs = Vec::new();
-    let mut tails = Vec::new();
-    for family in select_logs(&dirs, of) {
-        let past = read_past_lines(&family, &wanted, most, args.follow).map_err(failed)?;
-        logs.push(past.lines);
-        tails.push(LogTail::resume_at(family, past.read, past.before));
-    }
-    let past = merge_logs(logs);
-    render::logs(&past[past.len().saturating_sub(most)..], json);
+    let mut tails = open_tails(&dirs, of);
+    render::logs(&read_past(&mut tails, &wanted, most, args.follow)?, json);
     if let (Some(run), false) = (&args.run, json)
         && audit::has_audit_log(&dirs)
     {
@@ -99,12 +107,12 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         for family in select_logs(&dirs, of) {
             // A server may have no log before its first start.
             if !tails.iter().any(|tail| tail.family == family) {
-                tails.push(LogTail::resume_at(family, None, LineContext::default()));
+                tails.push(LogTail::new(family));
             }
         }
         let mut logs = Vec::new();
         for tail in &mut tails {
-            let mut added = tail.read_appended().map_err(failed)?;
+            let mut added = tail.read_appended().map_err(read_failure)?;
             added.retain(|line| wanted.matches_line(line));
             logs.push(added);
         }

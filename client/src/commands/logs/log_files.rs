@@ -4,12 +4,12 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
-    io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use mux_proto::endpoint::Dirs;
+/// Identifies a file after a rename.
 pub(super) use same_file::Handle as FileIdentity;
 
 use crate::log_line::LogSource;
@@ -21,15 +21,6 @@ pub(super) struct LogFileSet {
     pub(super) source: LogSource,
     folder: PathBuf,
     name: String,
-}
-
-/// A file of a log.
-#[derive(Debug)]
-pub(super) struct LogFile {
-    pub(super) file: File,
-    pub(super) length: u64,
-    /// Identifies the file after a rename.
-    pub(super) identity: FileIdentity,
 }
 
 /// Whose logs are read.
@@ -127,22 +118,6 @@ enum LogFileAge {
     Dated(String),
     Turned(std::cmp::Reverse<u32>),
     Now,
-}
-
-impl LogFile {
-    /// `None` if the file was renamed or removed meanwhile.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        Ok(Some(Self {
-            length: file.metadata()?.len(),
-            identity: FileIdentity::from_file(file.try_clone()?)?,
-            file,
-        }))
-    }
 }
 
 fn file_names(folder: &Path) -> Vec<String> {

@@ -1,18 +1,22 @@
-//! Follows a log across log rotation.
+//! Reads a log: first its latest lines, then the lines that are appended, across log rotation.
 //!
-//! Invariant: each line is returned once, and whole or cut to [`MAX_LINE_BYTES`] bytes, whenever the log is rotated.
+//! Invariant: each line is returned at most once, and whole or cut to [`MAX_LINE_BYTES`] bytes, whenever the log is
+//! rotated.
 
 use std::{
+    fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use super::{
-    backward_lines::MAX_LINE_BYTES,
-    log_files::{FileIdentity, LogFile, LogFileSet},
+    log_files::{FileIdentity, LogFileSet},
+    log_filter::LogFilter,
 };
 use crate::log_line::{LineContext, LogLine};
 
+/// The rest of a longer line is dropped.
+const MAX_LINE_BYTES: usize = 16 << 10;
 /// The maximum bytes of a log that are read at a time, to not hold up the other logs.
 const MAX_READ_BYTES: u64 = 8 << 20;
 
@@ -23,7 +27,8 @@ pub(super) struct LogTail {
 }
 
 struct OpenLog {
-    log: LogFile,
+    file: File,
+    identity: FileIdentity,
     at: u64,
     rest: PartialLine,
 }
@@ -35,19 +40,68 @@ struct PartialLine {
     length: u64,
 }
 
+/// The first bytes of a line, and the length of the whole line.
+type RawLine = (Vec<u8>, u64);
+
 impl LogTail {
-    /// Starts after the part of a file that was read, or, without such a part, at the first file of the log.
-    pub(super) fn resume_at(
-        family: LogFileSet,
-        read: Option<(LogFile, u64)>,
-        before: LineContext,
-    ) -> Self {
-        let open = read.map(|(log, at)| OpenLog::new(log, at));
+    /// Starts at the first file of the log.
+    pub(super) fn new(family: LogFileSet) -> Self {
         Self {
             family,
-            open,
-            before,
+            open: None,
+            before: LineContext::default(),
         }
+    }
+
+    /// The latest `most` lines that `wanted` matches, the oldest first. With `follows`, a last line without its end is
+    /// left to [`Self::read_appended`].
+    ///
+    /// Whole files are read, the newest first: log rotation limits their size.
+    pub(super) fn read_past(
+        &mut self,
+        wanted: &LogFilter,
+        most: usize,
+        follows: bool,
+    ) -> io::Result<Vec<LogLine>> {
+        let mut found = Vec::new();
+        let mut context = None;
+        for path in self.family.files().iter().rev() {
+            let Some(mut open) = OpenLog::open(path)? else {
+                continue;
+            };
+            let keeps_rest = follows && self.open.is_none();
+            let mut before = LineContext::default();
+            let mut lines = Vec::new();
+            let mut is_too_old = false;
+            let mut has_lines = false;
+            let mut is_read = false;
+            while !is_read {
+                let mut raw = Vec::new();
+                is_read = open.read_to_end(&mut raw)?;
+                if is_read && !keeps_rest {
+                    open.rest.emit_unterminated(&mut raw);
+                }
+                has_lines |= !raw.is_empty();
+                for line in self.parse_lines(raw, &mut before) {
+                    is_too_old |= line.time.is_some() && wanted.is_too_old(&line);
+                    if wanted.matches_line(&line) {
+                        lines.push(line);
+                    }
+                }
+                lines.drain(..lines.len().saturating_sub(most - found.len()));
+            }
+            if has_lines {
+                context.get_or_insert(before);
+            }
+            self.open.get_or_insert(open);
+            lines.append(&mut found);
+            found = lines;
+            if context.is_some() && (is_too_old || found.len() >= most) {
+                break;
+            }
+        }
+        self.before = context.unwrap_or_default();
+        Ok(found)
     }
 
     /// The complete lines that were appended since the last call.
@@ -55,7 +109,7 @@ impl LogTail {
         let mut raw = Vec::new();
         // Looked up before the read: once the next file exists, this one is complete.
         let files = self.family.identified_files();
-        let known = self.open.as_ref().map(|open| &open.log.identity);
+        let known = self.open.as_ref().map(|open| &open.identity);
         let is_known = |(identity, _): &(FileIdentity, PathBuf)| Some(identity) == known;
         let newer = match &files {
             Some(files) => match files.iter().position(is_known) {
@@ -72,17 +126,16 @@ impl LogTail {
         };
         if is_read {
             for (identity, path) in newer {
-                let Some(log) = LogFile::open(path)? else {
+                let Some(mut open) = OpenLog::open(path)? else {
                     break;
                 };
-                if log.identity != *identity {
+                if open.identity != *identity {
                     // The files were renamed meanwhile: the next call finds them in order.
                     break;
                 }
-                if let Some(open) = &mut self.open {
-                    open.rest.emit_unterminated(&mut raw);
+                if let Some(before) = &mut self.open {
+                    before.rest.emit_unterminated(&mut raw);
                 }
-                let mut open = OpenLog::new(log, 0);
                 let is_read = open.read_to_end(&mut raw)?;
                 self.open = Some(open);
                 if !is_read {
@@ -90,36 +143,57 @@ impl LogTail {
                 }
             }
         }
-        let lines = raw.into_iter().map(|(kept, length)| {
+        let mut before = std::mem::take(&mut self.before);
+        let lines = self.parse_lines(raw, &mut before).collect();
+        self.before = before;
+        Ok(lines)
+    }
+
+    /// Lines without a time get the context of the line `before` them.
+    fn parse_lines(
+        &self,
+        raw: Vec<RawLine>,
+        before: &mut LineContext,
+    ) -> impl Iterator<Item = LogLine> {
+        raw.into_iter().map(|(kept, length)| {
             let mut line = LogLine::parse_log_line(&self.family.source, &kept, length);
             match line.time {
-                Some(_) => self.before = line.line_context(),
-                None => line.inherit_context(&self.before),
+                Some(_) => *before = line.line_context(),
+                None => line.inherit_context(before),
             }
             line
-        });
-        Ok(lines.collect())
+        })
     }
 }
 
 impl OpenLog {
-    fn new(log: LogFile, at: u64) -> Self {
-        let rest = PartialLine::default();
-        Self { log, at, rest }
+    /// `None` if the file was renamed or removed meanwhile.
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Self {
+            identity: FileIdentity::from_file(file.try_clone()?)?,
+            file,
+            at: 0,
+            rest: PartialLine::default(),
+        }))
     }
 
     /// Reads new lines. Returns `true` at the end of the file.
-    fn read_to_end(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) -> io::Result<bool> {
-        let length = self.log.file.metadata()?.len();
+    fn read_to_end(&mut self, lines: &mut Vec<RawLine>) -> io::Result<bool> {
+        let length = self.file.metadata()?.len();
         if length < self.at {
             // The file was truncated.
             (self.at, self.rest) = (0, PartialLine::default());
         }
-        self.log.file.seek(SeekFrom::Start(self.at))?;
+        self.file.seek(SeekFrom::Start(self.at))?;
         let mut left = MAX_READ_BYTES;
         let mut block = vec![0; 64 << 10];
         while left > 0 {
-            let read = self.log.file.read(&mut block)?;
+            let read = self.file.read(&mut block)?;
             if read == 0 {
                 return Ok(true);
             }
@@ -146,13 +220,13 @@ impl PartialLine {
         self.length += part.len() as u64;
     }
 
-    fn emit_line(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
+    fn emit_line(&mut self, lines: &mut Vec<RawLine>) {
         let Self { kept, length } = std::mem::take(self);
         lines.push((kept, length));
     }
 
     /// Returns an unterminated line unchanged: the file gets no more data.
-    fn emit_unterminated(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
+    fn emit_unterminated(&mut self, lines: &mut Vec<RawLine>) {
         if self.length > 0 {
             self.emit_line(lines);
         }
@@ -170,13 +244,10 @@ mod tests {
     use mux_proto::endpoint::Dirs;
 
     use super::{
-        super::{
-            log_files::{LogSelection, select_logs},
-            log_filter::LogFilter,
-            past_lines::read_past_lines,
-        },
+        super::log_files::{LogSelection, select_logs},
         *,
     };
+    use crate::args::LogLinesArgs;
 
     struct Home {
         _folder: tempfile::TempDir,
@@ -193,11 +264,12 @@ mod tests {
                 fs::write(dirs.logs().join("muxd.log"), before).unwrap();
             }
             let family = select_logs(&dirs, LogSelection::All).remove(0);
-            let past = read_past_lines(&family, &LogFilter::default(), 0, true).unwrap();
+            let mut tail = LogTail::new(family);
+            tail.read_past(&LogFilter::default(), 0, true).unwrap();
             Self {
                 _folder: home,
                 logs: dirs.logs(),
-                tail: LogTail::resume_at(family, past.read, past.before),
+                tail,
             }
         }
 
@@ -305,5 +377,67 @@ mod tests {
             (MAX_LINE_BYTES, Some(9 << 20))
         );
         assert_eq!(lines[1].text, "short");
+    }
+
+    fn family(home: &Path, files: &[(&str, &str)]) -> LogFileSet {
+        let dirs = Dirs::under(home).unwrap();
+        dirs.prepare().unwrap();
+        for (name, text) in files {
+            fs::write(dirs.logs().join(name), text).unwrap();
+        }
+        select_logs(&dirs, LogSelection::All).remove(0)
+    }
+
+    fn texts(lines: &[LogLine]) -> Vec<&str> {
+        lines.iter().map(|line| line.text.as_str()).collect()
+    }
+
+    #[test]
+    fn the_latest_lines_are_found_across_files() {
+        let home = tempfile::tempdir().unwrap();
+        let time = |second: u32| format!("2026-11-22T08:00:{second:02}Z");
+        let a = time(1);
+        let b = time(2);
+        let c = time(3);
+        let family = family(
+            home.path(),
+            &[
+                ("muxd.log.2", &format!("rubbish\n{a} INFO one\n")),
+                ("muxd.log.1", &format!("{b} WARN two\n  of two\n")),
+                ("muxd.log", &format!("{c} INFO three\nhal")),
+            ],
+        );
+        let all = LogFilter::default();
+        let look = |most, follows| {
+            let mut tail = LogTail::new(family.clone());
+            tail.read_past(&all, most, follows).unwrap()
+        };
+        assert_eq!(texts(&look(2, true)), ["  of two", "three"]);
+        let whole = look(10, true);
+        assert_eq!(
+            texts(&whole),
+            ["rubbish", "one", "two", "  of two", "three"]
+        );
+        assert_eq!(whole[3].time, whole[2].time);
+        assert_eq!(whole[0].time, None);
+        assert_eq!(texts(&look(1, false)), ["hal"]);
+        assert!(texts(&look(0, true)).is_empty());
+        let since = LogLinesArgs {
+            since: Some(b),
+            ..LogLinesArgs::default()
+        };
+        let since = LogFilter::of(&since).unwrap();
+        let mut tail = LogTail::new(family);
+        let found = tail.read_past(&since, usize::MAX, true).unwrap();
+        assert_eq!(texts(&found), ["two", "  of two", "three"]);
+    }
+
+    #[test]
+    fn empty_log_has_no_lines() {
+        let home = tempfile::tempdir().unwrap();
+        let family = family(home.path(), &[("muxd.log", "")]);
+        let mut tail = LogTail::new(family);
+        let past = tail.read_past(&LogFilter::default(), 5, true);
+        assert!(past.unwrap().is_empty());
     }
 }
