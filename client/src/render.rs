@@ -38,14 +38,12 @@ mod settings;
 mod setup;
 mod sources;
 mod status;
-mod stored_value;
 mod style;
 mod table;
 mod terminal;
 mod top;
 mod ui;
 mod undone_moves;
-mod unescape;
 mod usage;
 mod verbosity;
 mod version;
@@ -112,7 +110,6 @@ pub(crate) use self::{
     setup::{CompilerInfo, compiler, installed},
     sources::{refreshed_source, sources},
     status::{not_running, status},
-    stored_value::StoredValue,
     top::{TopTerminal, can_draw_top, top_once},
     ui::serving,
     undone_moves::{UndoneMove, moves_undone},
@@ -182,7 +179,7 @@ fn print_pretty_json<D: Serialize + ?Sized>(value: &D) -> io::Result<()> {
 }
 
 /// Prints a value for a person: a string unquoted, all other values as JSON.
-fn print_value(value: &Value) -> io::Result<()> {
+pub(crate) fn print_value(value: &Value) -> io::Result<()> {
     match value {
         Value::Null => Ok(()),
         Value::String(text) if text.ends_with('\n') => print_data(text),
