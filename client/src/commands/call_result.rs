@@ -6,10 +6,7 @@ use mux_client::Session;
 use mux_proto::{Handle, Held};
 
 use super::{CommandResult, part_files, stored_value};
-use crate::{
-    content_part::result_parts,
-    render::{self, SavedParts},
-};
+use crate::{content_part::result_parts, render};
 
 /// A stored value that may have parts is read as a whole up to this size, in bytes. Longer values are printed page
 /// by page.
@@ -36,10 +33,7 @@ pub(super) async fn print_call_result(
         result_parts(&value)
     };
     let saved = match folder {
-        Some(folder) => {
-            let (files, failure) = part_files::save_parts(session, folder, &found).await;
-            Some(SavedParts { files, failure })
-        }
+        Some(folder) => Some(part_files::save_parts(session, folder, &found).await),
         None => None,
     };
     if json {

@@ -194,7 +194,7 @@ impl ConfigFiles {
                     edit.reloaded = true;
                     edit.problem = problem_of(&servers, &edit.server);
                 }
-                Err(error) => edit.not_reloaded = Some(error.message),
+                Err(failure) => edit.not_reloaded = Some(failure.error.message),
             }
         }
         Ok(edit)
@@ -249,16 +249,10 @@ fn problem_of(servers: &[ServerInfo], name: &str) -> Option<String> {
 }
 
 /// The servers of the running daemon after a refresh, or `None` if no daemon runs.
-async fn refreshed_servers() -> Result<Option<Vec<ServerInfo>>, Error> {
-    let Some(session) = connect_if_running()
-        .await
-        .map_err(|failure| failure.error)?
-    else {
+async fn refreshed_servers() -> Result<Option<Vec<ServerInfo>>, CommandFailure> {
+    let Some(session) = connect_if_running().await? else {
         return Ok(None);
     };
-    let answer = session.client.refresh(within_seconds(60)).await;
-    answer.map_err(|error| CommandFailure::from(error).error)??;
-    let servers = session.client.servers(within_seconds(10)).await;
-    let servers = servers.map_err(|error| CommandFailure::from(error).error)??;
-    Ok(Some(servers))
+    session.client.refresh(within_seconds(60)).await??;
+    Ok(Some(session.client.servers(within_seconds(10)).await??))
 }

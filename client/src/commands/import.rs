@@ -144,7 +144,7 @@ async fn merge_into_config(
         import.env_backup = backups.env;
         match reload_if_running().await {
             Ok(report) => import.reloaded = report,
-            Err(error) => import.not_reloaded = Some(error.message),
+            Err(failure) => import.not_reloaded = Some(failure.error.message),
         }
     }
     Ok(merged)
@@ -176,15 +176,10 @@ pub(super) fn restrict_to_owner(_path: &Path) -> Result<(), CommandFailure> {
 }
 
 /// Makes a running daemon reload the configuration. Does not start a daemon.
-pub(super) async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
-    let Some(session) = connect_if_running()
-        .await
-        .map_err(|failure| failure.error)?
-    else {
+pub(super) async fn reload_if_running() -> Result<Option<ReloadReport>, CommandFailure> {
+    let Some(session) = connect_if_running().await? else {
         return Ok(None);
     };
-    let answer = session.client.reload(within_seconds(30)).await;
-    answer
-        .map_err(|error| CommandFailure::from(error).error)?
-        .map(Some)
+    let report = session.client.reload(within_seconds(30)).await??;
+    Ok(Some(report))
 }

@@ -13,10 +13,7 @@ use super::{
     connect_or_start,
     part_files::{load_held_value, prepare_parts_dir, save_parts},
 };
-use crate::{
-    args,
-    render::{self, SavedParts},
-};
+use crate::{args, render};
 
 pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandResult {
     if let Some(folder) = &args.save_parts {
@@ -59,10 +56,7 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
         .map(|content| Held::Value(block(content).into()))
         .collect();
     let saved = match &args.save_parts {
-        Some(folder) => {
-            let (files, failure) = save_parts(&session, folder, &parts).await;
-            Some(SavedParts { files, failure })
-        }
+        Some(folder) => Some(save_parts(&session, folder, &parts).await),
         None => None,
     };
     if json {

@@ -13,7 +13,7 @@ use mux_proto::{Error, Held, Kind};
 use serde_json::Value;
 
 use super::UsageMistake;
-use crate::content_part::ContentPart;
+use crate::{content_part::ContentPart, render::SavedParts};
 
 /// Creates the directory before the program runs, because a wrong name should fail early.
 pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), UsageMistake> {
@@ -23,33 +23,36 @@ pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), UsageMistake> {
     })
 }
 
-/// Writes each part to its own file. Returns the files written, and the error that stopped it.
-pub(super) async fn save_parts(
-    session: &Session,
-    folder: &Path,
-    parts: &[Held],
-) -> (Vec<PathBuf>, Option<Error>) {
-    let mut files = Vec::new();
+/// Writes each part to its own file, until the first failure.
+pub(super) async fn save_parts(session: &Session, folder: &Path, parts: &[Held]) -> SavedParts {
+    let mut saved = SavedParts::default();
     let mut number = 0;
     for part in parts {
-        let written = match load_held_value(session, part).await {
-            Ok(block) => {
-                let part = ContentPart::parse_block(&block);
-                let extension = part.extension();
-                number += 1;
-                write_part(folder, &mut number, &extension, &part.into_bytes())
-            }
-            Err(error) => return (files, Some(error)),
-        };
-        match written {
-            Ok(file) => files.push(file),
+        number += 1;
+        match save_part(session, folder, &mut number, part).await {
+            Ok(file) => saved.files.push(file),
             Err(error) => {
-                let message = format!("cannot write a part to {}: {error}", folder.display());
-                return (files, Some(Error::new(Kind::Internal, message)));
+                saved.failure = Some(error);
+                break;
             }
         }
     }
-    (files, None)
+    saved
+}
+
+async fn save_part(
+    session: &Session,
+    folder: &Path,
+    number: &mut usize,
+    part: &Held,
+) -> Result<PathBuf, Error> {
+    let block = load_held_value(session, part).await?;
+    let part = ContentPart::parse_block(&block);
+    let extension = part.extension();
+    write_part(folder, number, &extension, &part.into_bytes()).map_err(|error| {
+        let message = format!("cannot write a part to {}: {error}", folder.display());
+        Error::new(Kind::Internal, message)
+    })
 }
 
 /// The value, which is read from the daemon if it is stored.

@@ -1,13 +1,14 @@
 //! `mux replay`.
 
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 use mux_proto::RunRequest;
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     CommandResult, UsageMistake,
+    input::read_limited_text,
     run::{self, RunEndActions},
 };
 use crate::{args, render::ProgramListing};
@@ -51,20 +52,9 @@ pub(super) async fn replay(args: args::ReplayArgs, json: bool) -> CommandResult 
 
 fn read_recording(file: &Path) -> Result<(Value, RecordingFile), String> {
     let shown = file.display();
-    let length = std::fs::metadata(file).map(|meta| meta.len());
-    let length = length.map_err(|error| format!("cannot read {shown}: {error}"))?;
-    if length > MAX_RECORDING_BYTES {
-        return Err(format!(
-            "{shown} is not a recording: it exceeds {MAX_RECORDING_BYTES} bytes"
-        ));
-    }
-    let text =
-        std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let raw: &RawValue = serde_json::from_str(&text)
-        .map_err(|error| format!("{shown} is not a recording: {error}"))?;
-    let recording = serde_json::from_str(raw.get())
-        .map_err(|error| format!("{shown} is not a recording: {error}"))?;
-    let value = serde_json::from_str(raw.get())
-        .map_err(|error| format!("{shown} is not a recording: {error}"))?;
-    Ok((value, recording))
+    let text = File::open(file).and_then(|file| read_limited_text(file, MAX_RECORDING_BYTES));
+    let text = text.map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let parsed = serde_json::from_str(&text)
+        .and_then(|recording| Ok((serde_json::from_str(&text)?, recording)));
+    parsed.map_err(|error| format!("{shown} is not a recording: {error}"))
 }

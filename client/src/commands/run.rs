@@ -152,8 +152,7 @@ pub(super) async fn finish_run(
     json: bool,
 ) -> CommandResult {
     if let Some(folder) = &at_end.parts {
-        let (files, failure) = part_files::save_parts(session, folder, view.parts()).await;
-        view.saved(&files, failure);
+        view.saved(part_files::save_parts(session, folder, view.parts()).await);
     }
     if let Some(file) = &at_end.recording {
         let written = recording_files::save_recording(session, file, view.recording()).await;

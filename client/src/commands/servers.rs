@@ -25,8 +25,8 @@ use crate::{
     render::{self, ServerEdit},
 };
 
-const SERVERS_SECTION: &[&str] = &["servers"];
-const SOURCES_SECTION: &[&str] = &["sources"];
+pub(super) const SERVERS_SECTION: &[&str] = &["servers"];
+pub(super) const SOURCES_SECTION: &[&str] = &["sources"];
 /// Other keys that `--replace` removes with the old entry.
 const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth", "account"];
 
@@ -161,28 +161,29 @@ async fn connect_once(server: &str, verb: &str) -> Result<ServerInfo, CommandFai
     Err(error.into())
 }
 
-pub(super) async fn remove_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
-    let edit = repeat_edit(async || try_remove(args).await).await?;
-    Ok(render::server_edit(&edit, json))
-}
-
-async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
-    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
-    let name = files.existing_entry_name(&args.name)?;
-    files.config = files.config.without_server_entry(SERVERS_SECTION, &name)?;
-    let edit = ServerEdit::new(&name, "removed", args.dry_run);
-    files.write_and_refresh(edit, true).await
-}
-
-pub(super) async fn enable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
-    let edit =
-        repeat_edit(async || try_switch(SERVERS_SECTION, &args.name, true, args.dry_run).await);
+/// Removes an entry of `section`.
+pub(super) async fn remove_entry(
+    section: &'static [&'static str],
+    args: &args::ServerChangeArgs,
+    json: bool,
+) -> CommandResult {
+    let edit = repeat_edit(async || {
+        let mut files = ConfigFiles::read(section)?;
+        let name = files.existing_entry_name(&args.name)?;
+        files.config = files.config.without_server_entry(section, &name)?;
+        let edit = ServerEdit::new(&name, "removed", args.dry_run);
+        files.write_and_refresh(edit, true).await
+    });
     Ok(render::server_edit(&edit.await?, json))
 }
 
-pub(super) async fn disable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+pub(super) async fn switch_server(
+    args: &args::ServerChangeArgs,
+    enabled: bool,
+    json: bool,
+) -> CommandResult {
     let edit =
-        repeat_edit(async || try_switch(SERVERS_SECTION, &args.name, false, args.dry_run).await);
+        repeat_edit(async || try_switch(SERVERS_SECTION, &args.name, enabled, args.dry_run).await);
     Ok(render::server_edit(&edit.await?, json))
 }
 

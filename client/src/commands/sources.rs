@@ -17,14 +17,13 @@ use super::{
         withhold_credentials,
     },
     repeated_edit::repeat_edit,
-    servers::{absolute_program, current_dir},
+    servers::{SOURCES_SECTION, absolute_program, current_dir, remove_entry},
 };
 use crate::{
     args::{self, SourceAddArgs, SourcesCommand},
     render::{self, OfferedFunctions, ServerEdit},
 };
 
-const SOURCES_SECTION: &[&str] = &["sources"];
 /// The keys that identify a source, and how it is called.
 const SOURCE_IDENTITY_KEYS: &[&str] = &[
     "openapi", "graphql", "schema", "base_url", "origins", "headers", "auth", "scopes", "rate",
@@ -43,7 +42,7 @@ pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResul
             }))
         }
         Some(SourcesCommand::Add(args)) => add_source(&args, json).await,
-        Some(SourcesCommand::Remove(args)) => remove_source(&args, json).await,
+        Some(SourcesCommand::Remove(args)) => remove_entry(SOURCES_SECTION, &args, json).await,
         Some(SourcesCommand::Refresh { source }) => {
             let session = connect_or_start().await?;
             let found = refresh_source(&session, &source, json).await?;
@@ -81,19 +80,6 @@ async fn write_source(args: &SourceAddArgs) -> Result<ServerEdit, CommandFailure
     let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
     files.write_and_refresh(edit, replaced.is_some()).await
-}
-
-async fn remove_source(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
-    let edit = repeat_edit(async || try_remove(args).await).await?;
-    Ok(render::server_edit(&edit, json))
-}
-
-async fn try_remove(args: &args::ServerChangeArgs) -> Result<ServerEdit, CommandFailure> {
-    let mut files = ConfigFiles::read(SOURCES_SECTION)?;
-    let name = files.existing_entry_name(&args.name)?;
-    files.config = files.config.without_server_entry(SOURCES_SECTION, &name)?;
-    let edit = ServerEdit::new(&name, "removed", args.dry_run);
-    files.write_and_refresh(edit, true).await
 }
 
 /// The entry that the arguments define, in the syntax of config.toml, with references instead of secrets.

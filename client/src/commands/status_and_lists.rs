@@ -12,7 +12,9 @@ use mux_typegen::names::spell;
 
 use super::{
     CommandFailure, CommandResult, SERVER_START_TIMEOUT, connect_if_running, connect_or_start,
-    login, logs, pins, resolve_dirs, server_sandbox, servers, tool_override,
+    login, logs, pins, resolve_dirs, server_sandbox,
+    servers::{self, SERVERS_SECTION},
+    tool_override,
 };
 use crate::{
     args::{self, ServersCommand, ToolsCommand},
@@ -218,9 +220,11 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
             Ok(render::show(&info, json, render::restarted))
         }
         Some(ServersCommand::Add(args)) => servers::add_server(&args, json).await,
-        Some(ServersCommand::Remove(args)) => servers::remove_server(&args, json).await,
-        Some(ServersCommand::Enable(args)) => servers::enable_server(&args, json).await,
-        Some(ServersCommand::Disable(args)) => servers::disable_server(&args, json).await,
+        Some(ServersCommand::Remove(args)) => {
+            servers::remove_entry(SERVERS_SECTION, &args, json).await
+        }
+        Some(ServersCommand::Enable(args)) => servers::switch_server(&args, true, json).await,
+        Some(ServersCommand::Disable(args)) => servers::switch_server(&args, false, json).await,
         Some(ServersCommand::Pins(args)) => pins::list_pins(args, json).await,
         Some(ServersCommand::Accept(args)) => pins::accept_pins(args, json).await,
         Some(ServersCommand::Login(args)) => login::login(args, json).await,

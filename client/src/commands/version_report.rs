@@ -37,30 +37,20 @@ pub(crate) fn version_report() -> VersionInfo {
     }
 }
 
-/// The worker that a daemon started by this program would use.
+/// The worker that a daemon started here would start.
 fn worker_path() -> Option<PathBuf> {
     let file = format!("mux-worker{}", env::consts::EXE_SUFFIX);
-    let beside = |program: PathBuf| program.with_file_name(&file);
-    env_path(variables::WORKER)
-        .or_else(|| env_path(variables::DAEMON).map(beside))
-        .or_else(|| {
-            let program = env::current_exe().ok()?;
-            let program = fs::canonicalize(&program).unwrap_or(program);
-            Some(beside(program))
-        })
-        .filter(|worker| worker.exists())
+    env_path(variables::WORKER).or_else(|| Some(muxd_path()?.with_file_name(file)))
 }
 
-/// The daemon that this program would start.
+/// The daemon that a command started here would start.
 fn muxd_path() -> Option<PathBuf> {
     let file = format!("muxd{}", env::consts::EXE_SUFFIX);
-    let own = || {
+    env_path(variables::DAEMON).or_else(|| {
         let program = env::current_exe().ok()?;
         let program = fs::canonicalize(&program).unwrap_or(program);
         Some(program.with_file_name(file))
-    };
-    let daemon = env_path(variables::DAEMON).or_else(own);
-    daemon.filter(|daemon| daemon.exists())
+    })
 }
 
 /// The output of `PROGRAM --version --json`, or `None` if it fails or takes too long.

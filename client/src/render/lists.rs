@@ -228,13 +228,7 @@ pub(crate) fn servers(servers: &[ServerInfo], problems: &[Problem], config: &Pat
         if servers.len() == 1 {
             remarks.extend(repair_remarks(server));
         }
-        for remark in remarks {
-            println!(
-                "{}: {}",
-                paint(NAME, &server.name),
-                super::indent_continuation(&remark)
-            );
-        }
+        print_remarks(server, remarks);
         let name = paint(NAME, &server.name);
         match server.auth {
             Some(AuthState::Required) => println!("{name}: `mux servers login {}`", server.name),
@@ -249,6 +243,13 @@ pub(crate) fn servers(servers: &[ServerInfo], problems: &[Problem], config: &Pat
 }
 
 /// The reason for a server's state, and the problems that need the user's attention.
+pub(super) fn print_remarks(server: &ServerInfo, remarks: Vec<String>) {
+    let name = paint(NAME, &server.name);
+    for remark in remarks {
+        println!("{name}: {}", super::indent_continuation(&remark));
+    }
+}
+
 pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     let retry = server
         .retry_in_ms

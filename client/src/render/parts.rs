@@ -72,7 +72,7 @@ pub(super) fn part_summary(part: &Held) -> String {
 }
 
 /// The files to which parts were written, and the error that stopped it.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct SavedParts {
     pub(crate) files: Vec<PathBuf>,
     #[serde(skip)]
@@ -108,9 +108,7 @@ pub(crate) fn call_result(value: &Value, parts: &[Held], saved: Option<&SavedPar
     };
     match saved {
         Some(saved) => {
-            for (index, file) in saved.files.iter().enumerate() {
-                print_saved_part(index + 1, file);
-            }
+            print_saved_parts(&saved.files);
             if saved.files.is_empty() && saved.failure.is_none() {
                 note("the result has no parts to save");
             }
@@ -134,9 +132,11 @@ fn print_parts(parts: &[Held], contents: &[PartContent]) -> io::Result<()> {
 }
 
 /// Prints that a part was written to a file.
-pub(super) fn print_saved_part(number: usize, file: &std::path::Path) {
-    let label = paint(DIM, format!("part {number}:"));
-    eprintln!("{label} written to {}", display_path(file));
+pub(super) fn print_saved_parts(files: &[PathBuf]) {
+    for (index, file) in files.iter().enumerate() {
+        let label = paint(DIM, format!("part {}:", index + 1));
+        eprintln!("{label} written to {}", display_path(file));
+    }
 }
 
 #[cfg(test)]

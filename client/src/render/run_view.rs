@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{IsTerminal, stderr},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
 };
 
@@ -11,7 +11,7 @@ use super::terminal::eprintln;
 use mux_proto::{Error, Event, EventKind, Handle, Held, JsonText, Kind, Level, Outcome};
 
 use super::{
-    ProgramListing, SpinnerGuard, SpinnerHandle, approvals,
+    ProgramListing, SavedParts, SpinnerGuard, SpinnerHandle, approvals,
     call_lines::{self, CallLines, call_progress_line},
     failure::{note_unchecked, print_error, print_late_failure, print_warning},
     human_units, parts, print_document, print_value,
@@ -238,16 +238,12 @@ impl RunView {
     }
 
     /// The parts were written to these files, up to a failure.
-    pub(crate) fn saved(&mut self, files: &[PathBuf], failure: Option<Error>) {
+    pub(crate) fn saved(&mut self, saved: SavedParts) {
+        let SavedParts { files, failure } = saved;
         if self.json {
-            self.record.files = Some(files.to_vec());
+            self.record.files = Some(files);
         } else {
-            let files = files.to_vec();
-            self.waiting.aside(move || {
-                for (index, file) in files.iter().enumerate() {
-                    parts::print_saved_part(index + 1, file);
-                }
-            });
+            self.waiting.aside(move || parts::print_saved_parts(&files));
         }
         self.failure = failure;
     }

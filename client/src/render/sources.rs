@@ -1,6 +1,6 @@
 //! The output of `mux sources`.
 
-use std::{path::Path, time::SystemTime};
+use std::path::Path;
 
 use super::terminal::{eprintln, println, report};
 use comfy_table::Cell;
@@ -8,8 +8,9 @@ use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 
 use super::{
     display_path, human_units,
-    lists::{server_remarks, state_cell},
-    style::{NAME, escape_text, paint},
+    lists::{print_remarks, server_remarks, state_cell},
+    runs::unix_millis,
+    style::escape_text,
     table::ListTable,
     warn,
 };
@@ -55,23 +56,14 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path) {
     }
     println!("{}", table.text());
     for source in sources {
-        for remark in server_remarks(source) {
-            println!(
-                "{}: {}",
-                paint(NAME, &source.name),
-                super::indent_continuation(&remark)
-            );
-        }
+        print_remarks(source, server_remarks(source));
     }
 }
 
 /// The age of a description. A file has none, because it is watched for changes.
 fn description_age(info: &SourceInfo, address: &str) -> String {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now = now.unwrap_or_default().as_millis();
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
     match info.fetched_ms {
-        Some(at) => human_units::age_text(now.saturating_sub(at)),
+        Some(at) => human_units::age_text(unix_millis().saturating_sub(at)),
         None if address.contains("://") || address.starts_with('$') => "not read yet".into(),
         None => "a file".into(),
     }

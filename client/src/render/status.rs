@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::{
     display_path, human_units,
-    lists::{server_remarks, server_table},
+    lists::{print_remarks, server_remarks, server_table},
     print_document, print_extended, screen_fit, started_by,
-    style::{DIM, NAME, STRONG, WARN, escape_text, one_line, paint},
+    style::{DIM, STRONG, WARN, escape_text, one_line, paint},
     warn,
 };
 
@@ -23,12 +23,10 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
     let mut above = head_lines(status);
     if all {
         println!("{}", above.join("\n"));
-        for line in full_lines(status) {
-            println!("{line}");
-        }
+        println!("{}", detail_lines(status, true).join("\n"));
         servers(&status.servers);
     } else {
-        above.extend(short_lines(status));
+        above.extend(detail_lines(status, false));
         println!("{}", above.join("\n"));
         if !status.servers.is_empty() {
             // Problems are printed below, on the same screen.
@@ -106,13 +104,14 @@ fn memory(status: &Status) -> Option<String> {
     Some(format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))
 }
 
-/// The lines that fit on one screen.
-fn short_lines(status: &Status) -> Vec<String> {
-    let memory = memory(status).map(|memory| format!(", {memory}"));
-    let mut lines = vec![labeled_line(
-        "engine",
-        format!("{}{}", engine(status), memory.unwrap_or_default()),
-    )];
+/// The lines below the head: what fits on one screen, or with `all` everything.
+fn detail_lines(status: &Status, all: bool) -> Vec<String> {
+    let memory = memory(status);
+    let engine = match &memory {
+        Some(memory) if !all => format!("{}, {memory}", engine(status)),
+        _ => engine(status),
+    };
+    let mut lines = vec![labeled_line("engine", engine)];
     if status.started.is_some() {
         lines.push(labeled_line("start", started_by(status.started.as_ref())));
     }
@@ -120,29 +119,10 @@ fn short_lines(status: &Status) -> Vec<String> {
         lines.push(labeled_line("spans", spans));
     }
     lines.push(labeled_line("workers", workers(status)));
-    lines.push(labeled_line("types", checker_text(&status.checker)));
-    let clients = human_units::count_text(status.clients, "client");
-    lines.push(labeled_line("runs", format!("{}; {clients}", runs(status))));
-    lines.extend(agent_line(status));
-    lines.push(labeled_line("config", display_path(&status.config)));
-    lines.push(labeled_line("log", display_path(&status.log)));
-    lines
-}
-
-/// All lines about the daemon itself.
-fn full_lines(status: &Status) -> Vec<String> {
-    let mut lines = vec![labeled_line("engine", engine(status))];
-    if status.started.is_some() {
-        lines.push(labeled_line("start", started_by(status.started.as_ref())));
-    }
-    if let Some(spans) = status.telemetry.as_ref().and_then(spans_text) {
-        lines.push(labeled_line("spans", spans));
-    }
-    lines.push(labeled_line("workers", workers(status)));
-    if !status.workers.layers.is_empty() {
+    if all && !status.workers.layers.is_empty() {
         lines.push(labeled_line("sandbox", status.workers.layers.join(", ")));
     }
-    if status.engine.is_some() {
+    if all && status.engine.is_some() {
         let text = if status.workers.snapshot {
             "isolates start from one"
         } else {
@@ -151,13 +131,24 @@ fn full_lines(status: &Status) -> Vec<String> {
         lines.push(labeled_line("snapshot", text));
     }
     lines.push(labeled_line("types", checker_text(&status.checker)));
-    lines.push(labeled_line("runs", runs(status)));
-    lines.push(labeled_line("clients", status.clients));
+    if all {
+        lines.push(labeled_line("runs", runs(status)));
+        lines.push(labeled_line("clients", status.clients));
+    } else {
+        let clients = human_units::count_text(status.clients, "client");
+        lines.push(labeled_line("runs", format!("{}; {clients}", runs(status))));
+    }
     lines.extend(agent_line(status));
-    lines.extend(memory(status).map(|memory| labeled_line("memory", memory)));
+    lines.extend(
+        memory
+            .filter(|_| all)
+            .map(|memory| labeled_line("memory", memory)),
+    );
     lines.push(labeled_line("config", display_path(&status.config)));
     lines.push(labeled_line("log", display_path(&status.log)));
-    lines.push(labeled_line("socket", display_path(&status.socket)));
+    if all {
+        lines.push(labeled_line("socket", display_path(&status.socket)));
+    }
     lines
 }
 
@@ -186,13 +177,7 @@ fn servers(servers: &[ServerInfo]) {
     println!("\n{}", server_table(servers).text());
     // The table has no column for functions of an API that cannot be called.
     for source in servers.iter().filter(|server| server.source.is_some()) {
-        for remark in server_remarks(source) {
-            println!(
-                "{}: {}",
-                paint(NAME, &source.name),
-                super::indent_continuation(&remark)
-            );
-        }
+        print_remarks(source, server_remarks(source));
     }
 }
 

@@ -113,7 +113,7 @@ impl ConfigSource {
             drop(lock);
             match reload_if_running().await {
                 Ok(report) => edit.reloaded = report.map(|report| since(written, report)),
-                Err(error) => edit.not_reloaded = Some(error.message),
+                Err(failure) => edit.not_reloaded = Some(failure.error.message),
             }
         }
         Ok(edit)

@@ -100,48 +100,14 @@ fn missing_unit_program(unit: &Path) -> Option<PathBuf> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("ExecStart="))?;
-    let program = PathBuf::from(first_word(line));
+    // systemd quotes as a shell does, and spells `%` as `%%`.
+    let word = shlex::Shlex::new(line).next()?;
+    let program = PathBuf::from(word.replace("%%", "%"));
     (program.is_absolute() && !program.exists()).then_some(program)
-}
-
-/// The first word of a systemd command line: perhaps quoted, with its escapes and `%%`.
-fn first_word(line: &str) -> String {
-    let (is_quoted, rest) = match line.strip_prefix('"') {
-        Some(rest) => (true, rest),
-        None => (false, line),
-    };
-    let mut word = String::new();
-    let mut rest = rest.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            '"' if is_quoted => break,
-            ' ' if !is_quoted => break,
-            '\\' => word.extend(rest.next()),
-            '%' => {
-                word.push('%');
-                rest.next();
-            }
-            other => word.push(other),
-        }
-    }
-    word
 }
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn a_program_with_escapes_is_found_again() {
-        for (line, program) in [
-            (
-                "\"/opt/100%% \\\"mux\\\"/a\\\\b/muxd\"",
-                "/opt/100% \"mux\"/a\\b/muxd",
-            ),
-            ("/usr/bin/muxd --serve", "/usr/bin/muxd"),
-        ] {
-            assert_eq!(first_word(line), program);
-        }
-    }
-
     use mux_proto::Error;
 
     use super::{super::CheckVerdict, *};
@@ -187,9 +153,11 @@ mod tests {
             checks("ExecStart=/bin/sh"),
             [(CheckVerdict::Ok, String::new())]
         );
+        let escaped = "ExecStart=\"/no such/100%% \\\"mux\\\"/a\\\\b/muxd\"";
+        assert_eq!(checks(escaped)[0].0, CheckVerdict::Failure);
         assert_eq!(
-            checks("ExecStart=\"/no such/muxd\"")[0].0,
-            CheckVerdict::Failure
+            missing_unit_program(&unit).unwrap(),
+            Path::new("/no such/100% \"mux\"/a\\b/muxd")
         );
         assert_eq!(checks("ExecStart=/no/muxd --x")[0].0, CheckVerdict::Failure);
     }

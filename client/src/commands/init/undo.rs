@@ -69,8 +69,8 @@ pub(super) async fn undo_init(args: &args::InitArgs, json: bool) -> CommandResul
         undo.compiler = Some((folder, removed.err().map(|error| error.to_string())));
     }
     if !args.dry_run {
-        if let Err(error) = reload_if_running().await {
-            undo.not_reloaded = Some(error.message);
+        if let Err(failure) = reload_if_running().await {
+            undo.not_reloaded = Some(failure.error.message);
         }
         if undo.errors().is_empty() {
             InitRecord::remove(&dirs)?;

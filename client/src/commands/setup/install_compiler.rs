@@ -6,15 +6,15 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    path::{Component, Path, PathBuf},
+    path::{Component, Path},
     process::{Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
     time::{Duration, SystemTime},
 };
 
 use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
+use tempfile::TempDir;
 
 use super::{error::SetupError, package::CompilerPackage};
 use crate::render::CompilerInfo;
@@ -44,18 +44,15 @@ pub(super) fn install_compiler(
     archive: &[u8],
     folder: &Path,
 ) -> Result<CompilerInfo, SetupError> {
-    static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let unwritable = |source| SetupError::Unwritable {
         folder: folder.to_owned(),
         source,
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
     remove_stale_drafts(folder);
-    let number = DRAFTS.fetch_add(1, Relaxed);
-    let draft = DraftDir(folder.join(format!("{DRAFT_PREFIX}{}-{number}", std::process::id())));
-    fs::create_dir(&draft.0).map_err(unwritable)?;
-    unpack_package(archive, &draft.0)?;
-    move_into_place(&draft.0, package, folder).map_err(unwritable)?;
+    let draft = create_draft(folder).map_err(unwritable)?;
+    unpack_package(archive, draft.path())?;
+    move_into_place(draft.path(), package, folder).map_err(unwritable)?;
     let compiler = find_installed(package, folder);
     match compiler.version.as_deref() {
         Some(version) if version == package.version => Ok(compiler),
@@ -63,13 +60,11 @@ pub(super) fn install_compiler(
     }
 }
 
-/// A folder that is removed unless it was moved away.
-struct DraftDir(PathBuf);
-
-impl Drop for DraftDir {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
+/// A folder that is removed unless it is moved away.
+fn create_draft(folder: &Path) -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix(DRAFT_PREFIX)
+        .tempdir_in(folder)
 }
 
 fn unpack_package(archive: &[u8], into: &Path) -> Result<(), SetupError> {
@@ -155,8 +150,8 @@ fn move_into_place(draft: &Path, package: &CompilerPackage, folder: &Path) -> io
         if find_installed(package, folder).version.as_deref() == Some(package.version) {
             return Ok(());
         }
-        let broken = DraftDir(draft.with_extension("old"));
-        fs::rename(&target, &broken.0)?;
+        let broken = create_draft(folder)?;
+        fs::rename(&target, broken.path().join("old"))?;
     }
     fs::rename(draft, &target)
 }
