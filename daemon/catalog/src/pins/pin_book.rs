@@ -15,7 +15,7 @@ use mux_text::digest::DigestKey;
 
 /// The longest stored definition of a tool, and the total size of a server's packed definitions. Beyond that only
 /// digests are stored.
-pub(super) const MAX_DEFINITION_BYTES: usize = 256 << 10;
+const MAX_DEFINITION_BYTES: usize = 256 << 10;
 const MAX_BOOK_DEFINITION_BYTES: usize = 4 << 20;
 /// The maximum number of pinned tools of one server: as many functions as a source may have (`max_functions`).
 const MAX_PINS: usize = 50_000;

@@ -11,7 +11,7 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 
-use super::pin_book::{MAX_DEFINITION_BYTES as LONGEST_DEFINITION, PinBook, PinBookState, ToolPin};
+use super::pin_book::{PinBook, PinBookState, ToolPin};
 use mux_files::{atomic_file, gzip_text::GzipText};
 
 /// The version increases when the digest covers more of a tool: older pins must not count as changed then.
@@ -62,9 +62,6 @@ struct StoredPin {
     new: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     accepted: bool,
-    /// The unpacked form of earlier builds. These treat a pin without it as a pin whose definition was too long.
-    #[serde(default, skip_serializing)]
-    definition: Option<String>,
     /// The packed definition, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packed: Option<String>,
@@ -73,10 +70,8 @@ struct StoredPin {
 impl StoredPin {
     /// The stored definition. An error if it is invalid.
     fn definition(&self) -> Result<Option<GzipText>, ()> {
-        let plain = self.definition.as_ref();
-        let plain = plain.filter(|text| text.len() <= LONGEST_DEFINITION);
         let Some(packed) = &self.packed else {
-            return Ok(plain.map(|text| GzipText::of(text)));
+            return Ok(None);
         };
         let bytes = BASE64_STANDARD.decode(packed).map_err(drop)?;
         GzipText::from_bytes(bytes).map(Some).ok_or(())
@@ -150,7 +145,6 @@ pub(super) fn encode(owner: &PinOwner, book: &PinBook) -> Vec<u8> {
         since: pin.since,
         new: pin.is_new,
         accepted: pin.was_accepted,
-        definition: None,
         packed: pin
             .definition
             .as_ref()

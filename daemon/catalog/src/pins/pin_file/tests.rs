@@ -109,34 +109,6 @@ fn damaged_file_is_moved_aside_and_stays_damaged() {
 }
 
 #[test]
-fn file_of_an_earlier_build_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = r#"{"inputSchema":{},"name":"tool"}"#;
-    let digest = blake3::hash(text.as_bytes());
-    let body = serde_json::json!({
-        "server": "s",
-        "definition": owner().definition,
-        "tools": [{ "name": "tool", "digest": digest.to_hex().as_str(), "since": 12, "definition": text }],
-    })
-    .to_string();
-    let sum = blake3::hash(body.as_bytes()).to_hex();
-    let path = folder.path().join(owner().file());
-    atomic_file::write(&path, format!("{PIN_FILE_MAGIC}{sum}\n{body}").as_bytes()).unwrap();
-    for _ in 0..2 {
-        let PinFile::Book(book) = read(folder.path(), &owner()) else {
-            panic!("it is whole");
-        };
-        let before = book.pin("tool").unwrap().read().unwrap();
-        assert_eq!(
-            before,
-            serde_json::json!({ "name": "tool", "inputSchema": {} })
-        );
-        // Also after this build has rewritten it.
-        write(folder.path(), &owner(), &encode(&owner(), &book), true).unwrap();
-    }
-}
-
-#[test]
 fn every_flipped_bit_is_detected() {
     let bytes = encode(&owner(), &book());
     for place in 0..bytes.len() {
