@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     definition_name,
     keywords::{KeywordKind, kind_of},
+    references::{each_subschema, is_in_place},
 };
 
 /// The mark of a schema that lost a part. [`settle`] removes it.
@@ -70,22 +71,11 @@ fn each_schema(schema: &Value, visit: &mut dyn FnMut(&Map<String, Value>)) {
         return;
     };
     visit(members);
-    for (keyword, value) in members {
-        match (kind_of(keyword), value) {
-            (Some(KeywordKind::Schema | KeywordKind::Items), schema) => each_schema(schema, visit),
-            (Some(KeywordKind::Schemas), Value::Array(list)) => {
-                for schema in list {
-                    each_schema(schema, visit);
-                }
-            }
-            (Some(KeywordKind::SchemaMap), Value::Object(map)) => {
-                for schema in map.values() {
-                    each_schema(schema, visit);
-                }
-            }
-            _ => {}
+    each_subschema(members, "", &mut |schema, pointer| {
+        if !pointer.starts_with("/$defs/") {
+            each_schema(schema, visit);
         }
-    }
+    });
 }
 
 /// Calls `change` for each schema in a normal form, definitions included.
@@ -141,13 +131,6 @@ fn settle_schema(schema: &mut Value, lost_definitions: &HashSet<String>) -> bool
         members.shift_remove("maxContains");
     }
     own || of_reference || !lost_keywords.is_empty()
-}
-
-fn is_in_place(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "allOf" | "anyOf" | "oneOf" | "if" | "then" | "else" | "dependentSchemas"
-    )
 }
 
 fn each_child(members: &mut Map<String, Value>, visit: &mut dyn FnMut(&str, &mut Value)) {

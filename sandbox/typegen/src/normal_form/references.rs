@@ -37,19 +37,20 @@ const ANONYMOUS_DOCUMENT: &str = "http://document.invalid/";
 const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const IN_PLACE_SCHEMAS: [&str; 3] = ["if", "then", "else"];
 
-/// Returns true for keywords whose schemas apply to the same value as the keywords beside them.
+/// Returns true for keywords that combine several schemas.
 pub(super) fn is_part(keyword: &str) -> bool {
-    IN_PLACE_LISTS.contains(&keyword)
+    is_in_place(keyword)
         || matches!(
             keyword,
-            "$ref"
-                | "$dynamicRef"
-                | "$recursiveRef"
-                | "if"
-                | "not"
-                | "dependentSchemas"
-                | "dependencies"
+            "$ref" | "$dynamicRef" | "$recursiveRef" | "not" | "dependencies"
         )
+}
+
+/// Returns true for keywords whose schemas describe the same value as the keywords beside them.
+pub(super) fn is_in_place(keyword: &str) -> bool {
+    IN_PLACE_LISTS.contains(&keyword)
+        || IN_PLACE_SCHEMAS.contains(&keyword)
+        || keyword == "dependentSchemas"
 }
 
 /// The target of a reference.
@@ -427,28 +428,12 @@ fn each_reference_in_place(schema: &Value, pointer: &str, visit: &mut dyn FnMut(
     if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
         visit(pointer.to_owned(), reference);
     }
-    let mut in_place = |keyword: &str, at: String, part: &Value| {
-        each_reference_in_place(part, &join_both(pointer, keyword, &at), visit);
-    };
-    for keyword in IN_PLACE_LISTS {
-        let list = members.get(keyword).and_then(Value::as_array);
-        for (index, part) in list.into_iter().flatten().enumerate() {
-            in_place(keyword, format!("/{index}"), part);
+    each_subschema(members, pointer, &mut |part, at| {
+        let keyword = at[pointer.len()..].split('/').nth(1).unwrap_or_default();
+        if keyword == "not" || is_in_place(keyword) {
+            each_reference_in_place(part, &at, visit);
         }
-    }
-    for keyword in ["not", "if", "then", "else"] {
-        if let Some(part) = members.get(keyword) {
-            in_place(keyword, String::new(), part);
-        }
-    }
-    let dependent = members.get("dependentSchemas").and_then(Value::as_object);
-    for (name, part) in dependent.into_iter().flatten() {
-        in_place("dependentSchemas", join("", name), part);
-    }
-}
-
-fn join_both(pointer: &str, keyword: &str, rest: &str) -> String {
-    format!("{}{rest}", join(pointer, keyword))
+    });
 }
 
 /// Calls `visit` for each schema directly inside that describes the value itself, with its keyword.
