@@ -198,6 +198,7 @@ pub(crate) async fn check_program(
         Ok(Ok(checked)) => Ok(ProgramFindings {
             errors: checked.errors.into_iter().map(sanitize_fault).collect(),
             warnings: checked.warnings.into_iter().map(sanitize_fault).collect(),
+            tree: checked.tree,
         }),
         Ok(Err(e)) => Err(worker_fault(e)),
         Err(_) => Err(limits::timeout_fault(within, &[])),

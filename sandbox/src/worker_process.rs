@@ -19,7 +19,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, ToWorker};
+use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, SyntaxNode, ToWorker};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
@@ -136,6 +136,8 @@ pub struct ProgramFindings {
     pub errors: Vec<Fault>,
     /// Code that will probably fail at run time: calls that are not awaited, names that do not exist in the sandbox.
     pub warnings: Vec<Fault>,
+    /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
+    pub tree: Vec<SyntaxNode>,
 }
 
 /// A worker process whose isolate is ready, or is being rebuilt.
@@ -303,9 +305,14 @@ impl Worker {
     pub(crate) async fn check(&mut self, source: String) -> Result<ProgramFindings, WorkerError> {
         self.send(&ToWorker::Check { source })?;
         match self.receive().await? {
-            FromWorker::Checked { faults, warnings } => Ok(ProgramFindings {
+            FromWorker::Checked {
+                faults,
+                warnings,
+                tree,
+            } => Ok(ProgramFindings {
                 errors: faults,
                 warnings,
+                tree,
             }),
             other => Err(unexpected_frame_error(&other)),
         }

@@ -107,7 +107,7 @@ impl ProgramChecker {
         if strictness == CheckMode::Off {
             return CheckFindings::not_checked(&CHECK_OFF);
         }
-        let mut found = self.check_types(source, hints, viewer).await;
+        let mut found = self.check_types(source, hints, viewer, turn).await;
         // The compiler and V8 disagree about the syntax of some programs: V8 decides.
         if found.syntax {
             let limits = ProgramLimits::default();
@@ -136,7 +136,7 @@ impl ProgramChecker {
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
             CheckMode::Off => CheckFindings::not_checked(&CHECK_OFF),
             _ => {
-                let checked = self.check_types(&source, HintScope::All, viewer);
+                let checked = self.check_types(&source, HintScope::All, viewer, turn);
                 checked.await.inspection
             }
         };
@@ -150,14 +150,15 @@ impl ProgramChecker {
         source: &str,
         hints: HintScope,
         viewer: ToolViewer<'_>,
+        turn: &QueueKey,
     ) -> CompilerFindings {
         let ToolViewer {
             scope, identity, ..
         } = viewer;
-        let mut found = self.run_compiler(source, viewer).await;
+        let mut found = self.run_compiler(source, viewer, turn).await;
         // Without a type checker there is no need to list tools.
         if found.is_ok() && self.list_unlisted_servers(source, scope, identity).await {
-            found = self.run_compiler(source, viewer).await;
+            found = self.run_compiler(source, viewer, turn).await;
         }
         match found {
             Ok(diagnostics) => self.report_diagnostics(&diagnostics, viewer, hints),
@@ -176,10 +177,18 @@ impl ProgramChecker {
         &self,
         source: &str,
         viewer: ToolViewer<'_>,
+        turn: &QueueKey,
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let began = Instant::now();
         let types = self.types(viewer.scope, viewer.reader).await;
-        let found = self.checker.check(&types, source).await;
+        let pool = self.pool.clone();
+        let text = source.to_owned();
+        let turn = turn.clone();
+        let syntax = async move {
+            let parsed = pool.check(text, &turn, &ProgramLimits::default()).await;
+            parsed.map(|parsed| parsed.tree)
+        };
+        let found = self.checker.check(&types, source, syntax).await;
         self.upstreams.metrics().count_check(began.elapsed());
         found
     }

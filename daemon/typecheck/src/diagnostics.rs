@@ -14,7 +14,7 @@ use mux_wire::program_wrapper::WRAPPER_PREFIX;
 use super::{
     Diagnostic, Severity, enclosing_call, hints,
     lsp::{LspDiagnostic, LspPosition},
-    program_tokens::ProgramTokens,
+    syntax_tree::SyntaxTree,
 };
 
 /// The maximum number of diagnostics.
@@ -65,11 +65,11 @@ pub(super) fn declared_type_names(found: &[LspDiagnostic]) -> String {
 pub(super) fn judge(
     diagnostics: &ProgramDiagnostics,
     plain: &str,
+    tree: &SyntaxTree,
     folder: &str,
     types: &str,
 ) -> Vec<Diagnostic> {
-    let tokens = ProgramTokens::of(plain);
-    let program = ProgramLines::of(plain, &tokens, &diagnostics.with_type_names);
+    let program = ProgramLines::of(plain, tree, &diagnostics.with_type_names);
     let mut diagnostics: Vec<Diagnostic> = diagnostics
         .found
         .iter()
@@ -86,7 +86,7 @@ struct ProgramLines<'a> {
     plain: &'a str,
     /// Lines, each with its byte offset.
     lines: Vec<(usize, &'a str)>,
-    tokens: &'a ProgramTokens<'a>,
+    tree: &'a SyntaxTree,
     /// Where the program uses the value of a name that is declared as a type only.
     value_names: HashSet<LspPosition>,
 }
@@ -99,11 +99,7 @@ struct ProgramPosition {
 }
 
 impl<'a> ProgramLines<'a> {
-    fn of(
-        plain: &'a str,
-        tokens: &'a ProgramTokens<'a>,
-        with_type_names: &[LspDiagnostic],
-    ) -> Self {
+    fn of(plain: &'a str, tree: &'a SyntaxTree, with_type_names: &[LspDiagnostic]) -> Self {
         let value_names = with_type_names
             .iter()
             .filter(|found| found.code == ONLY_A_TYPE_CODE || found.code == NO_SHORTHAND_VALUE_CODE)
@@ -120,7 +116,7 @@ impl<'a> ProgramLines<'a> {
         Self {
             plain,
             lines,
-            tokens,
+            tree,
             value_names: value_names.collect(),
         }
     }
@@ -128,17 +124,18 @@ impl<'a> ProgramLines<'a> {
     fn diagnostic(&self, found: &LspDiagnostic, folder: &str, types: &str) -> Option<Diagnostic> {
         let place = self.place(found.range.start);
         let end = self.place(found.range.end);
-        let token = self.tokens.at_byte(place.byte);
+        let node = self.tree.at_byte(place.byte);
         let unknown = match found.code {
-            2339 | 2551 => self.unknown_tool(token, &found.message),
+            2339 | 2551 => self.unknown_tool(node, &found.message),
             _ => None,
         };
         let is_unknown = unknown.is_some();
         let is_call = matches!(found.code, 2554 | 2555);
-        let tool = unknown.or_else(|| enclosing_call::around(self.tokens, token, is_call));
+        let tool = unknown.or_else(|| enclosing_call::around(self.tree, node, is_call));
         let context = severity::SeverityContext {
-            program: self.tokens,
-            at: token,
+            tree: self.tree,
+            at: node,
+            has_declare: self.plain.contains("declare"),
             is_type_name: !self.value_names.contains(&found.range.start),
             types,
         };
@@ -167,9 +164,9 @@ impl<'a> ProgramLines<'a> {
     }
 
     /// The tool that does not exist, if the message is about its name or a group in its name.
-    fn unknown_tool(&self, token: usize, message: &str) -> Option<enclosing_call::ToolCallPath> {
+    fn unknown_tool(&self, node: usize, message: &str) -> Option<enclosing_call::ToolCallPath> {
         let name = hints::quoted_after(message, "Property '")?;
-        enclosing_call::around(self.tokens, token, true)
+        enclosing_call::around(self.tree, node, true)
             .filter(|(_, tool)| tool.split('.').any(|segment| segment == name))
     }
 

@@ -4,7 +4,7 @@
 
 use mux_typegen::names::BUILTIN_NAMES;
 
-use super::program_tokens::{ProgramTokens, TokenKind};
+use super::syntax_tree::{NameRole, SyntaxTree};
 
 /// Server and tool.
 pub(super) type ToolCallPath = (String, String);
@@ -12,43 +12,36 @@ pub(super) type ToolCallPath = (String, String);
 /// The maximum number of constants through which a path is followed.
 const MAX_ALIASES: usize = 3;
 
-/// The innermost tool call whose arguments contain the token at `at`, or, if `or_name` is set, whose name does.
-pub(super) fn around(
-    program: &ProgramTokens<'_>,
-    at: usize,
-    or_name: bool,
-) -> Option<ToolCallPath> {
+/// The innermost tool call whose arguments contain the node at `at`, or, if `or_name` is set, whose name does.
+pub(super) fn around(tree: &SyntaxTree, at: usize, or_name: bool) -> Option<ToolCallPath> {
     let named = || {
-        let end = end_of_chain(program, at);
-        let chain = chain_before(program, end + 1)?;
-        let called = next_after_chain(program, end + 1);
-        program
-            .is_open(called, "(")
-            .then(|| mux_path(program, &chain))?
+        let chain = tree.whole_chain(at);
+        let is_called = tree.slot(chain) == "callee" && tree.parent_kind(chain) == "CallExpression";
+        mux_path(tree, tree.chain(chain).filter(|_| is_called)?)
     };
     let path = if or_name { named() } else { None };
     path.and_then(|names| tool_path(&names))
-        .or_else(|| around_arguments(program, at).and_then(|names| tool_path(&names)))
+        .or_else(|| around_arguments(tree, at).and_then(|names| tool_path(&names)))
 }
 
 /// The names after `mux` of the innermost call of a function of `mux` whose arguments contain `at`.
-pub(super) fn around_arguments(program: &ProgramTokens<'_>, at: usize) -> Option<Vec<String>> {
-    let mut open = program.parent(at.min(program.len().checked_sub(1)?));
-    while let Some(bracket) = open {
-        let end = match program.before(bracket) {
-            "?." => bracket - 1,
-            _ => bracket,
-        };
-        if program.is_open(bracket, "(")
-            && let Some(chain) = chain_before(program, end)
-            && let Some(names) = mux_path(program, &chain)
-            && tool_path(&names).is_some() | is_builtin(&names)
+fn around_arguments(tree: &SyntaxTree, at: usize) -> Option<Vec<String>> {
+    let mut inner = at;
+    while let Some(outer) = tree.parent(inner) {
+        if tree.is_argument(inner)
+            && let Some(names) = called_function(tree, outer)
         {
             return Some(names);
         }
-        open = program.parent(bracket);
+        inner = outer;
     }
     None
+}
+
+/// The names after `mux` of the tool, or of the function of `mux` itself, that a call calls.
+pub(super) fn called_function(tree: &SyntaxTree, call: usize) -> Option<Vec<String>> {
+    let names = mux_path(tree, tree.callee(call)?)?;
+    (tool_path(&names).is_some() || is_builtin(&names)).then_some(names)
 }
 
 /// A function of `mux` itself, such as `mux.search`.
@@ -56,109 +49,37 @@ pub(super) fn is_builtin(names: &[String]) -> bool {
     matches!(names, [name] if BUILTIN_NAMES.contains(&name.as_str()))
 }
 
-/// The names of the chain of members that ends before the token at `end`, such as `mux.files["read"]`. The first is a
-/// variable.
-pub(super) fn chain_before(program: &ProgramTokens<'_>, end: usize) -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    let mut at = end;
-    loop {
-        at = at.checked_sub(1)?;
-        while program.text(at) == "!" {
-            at = at.checked_sub(1)?;
-        }
-        match program.kind(at)? {
-            TokenKind::Word => names.push(program.text(at).to_owned()),
-            TokenKind::Close if program.text(at) == "]" => {
-                let open = program.partner(at)?;
-                if at != open + 2 || program.kind(open + 1) != Some(TokenKind::String) {
-                    return None;
-                }
-                names.push(program.text(open + 1).trim_matches(['"', '\'']).to_owned());
-                at = open;
-                if program.before(at) != "?." {
-                    continue;
-                }
-            }
-            _ => return None,
-        }
-        match program.before(at) {
-            "." | "?." => at -= 1,
-            _ if program.is_word(at) => break,
-            _ => return None,
-        }
-    }
-    names.reverse();
-    Some(names)
-}
-
-/// The last token of the chain of members that the token at `at` belongs to.
-pub(super) fn end_of_chain(program: &ProgramTokens<'_>, at: usize) -> usize {
-    let mut end = at;
-    loop {
-        let next = next_after_chain(program, end + 1);
-        end = match program.text(next) {
-            "." | "?." if program.is_word(next + 1) => next + 1,
-            "?." if program.is_open(next + 1, "[") => next,
-            "[" if program.kind(next + 1) == Some(TokenKind::String)
-                && program.text(next + 2) == "]" =>
-            {
-                next + 2
-            }
-            _ => return end,
-        };
-    }
-}
-
-/// The token after a chain that ends before `at`, without the `!` of TypeScript.
-pub(super) fn next_after_chain(program: &ProgramTokens<'_>, mut at: usize) -> usize {
-    while program.text(at) == "!" {
-        at += 1;
-    }
-    at
-}
-
 /// The names after `mux`, if the chain begins with `mux` or with a constant that is a part of it.
-pub(super) fn mux_path(program: &ProgramTokens<'_>, chain: &[String]) -> Option<Vec<String>> {
-    let mut names = chain.to_vec();
+pub(super) fn mux_path(tree: &SyntaxTree, mut names: Vec<String>) -> Option<Vec<String>> {
     for _ in 0..MAX_ALIASES {
         let first = names.first()?;
         if first == "mux" {
             names.remove(0);
             return (!names.is_empty()).then_some(names);
         }
-        let replaced = aliased_chain(program, first)?;
+        let replaced = aliased_chain(tree, first)?;
         names.splice(..1, replaced);
     }
     None
 }
 
 /// The names of the chain that a constant stands for: `const github = mux.github`, `const { read } = mux.files`.
-fn aliased_chain(program: &ProgramTokens<'_>, name: &str) -> Option<Vec<String>> {
-    let is_constant = |at: usize| program.before(at) == "const";
-    let chain_after = |equals: usize| {
-        let end = end_of_chain(program, equals + 1);
-        let after = program.text(end + 1);
-        let ends = after.is_empty()
-            || matches!(after, ";" | ",")
-            || program.get(end + 1).is_some_and(|token| token.begins_line);
-        let is_value = ends && program.text(equals) == "=";
-        is_value.then(|| chain_before(program, end + 1)).flatten()
-    };
-    program.names(name).find_map(|at| {
-        if is_constant(at) {
-            return chain_after(at + 1);
+fn aliased_chain(tree: &SyntaxTree, name: &str) -> Option<Vec<String>> {
+    tree.names(name).find_map(|at| {
+        let NameRole::Variable(declarator) = tree.role(at) else {
+            return None;
+        };
+        let pattern = tree.child(declarator, "id")?;
+        let value = tree.child(declarator, "init")?;
+        let mut names = tree.chain(value).filter(|_| tree.is_constant(declarator))?;
+        if at == pattern {
+            return Some(names);
         }
-        let open = program.parent(at)?;
-        if !program.is_open(open, "{") || !is_constant(open) {
+        let property = tree.parent(at)?;
+        if tree.parent(property) != Some(pattern) || tree.pattern(at).1 {
             return None;
         }
-        let mut names = chain_after(program.partner(open)? + 1)?;
-        let member = match (program.before(at), program.text(at + 1)) {
-            ("{" | ",", "," | "}") => name,
-            (":", "," | "}") => program.text(at.checked_sub(2)?),
-            _ => return None,
-        };
-        names.push(member.to_owned());
+        names.push(tree.text(tree.child(property, "key")?).to_owned());
         Some(names)
     })
 }
@@ -177,9 +98,8 @@ mod tests {
     fn at_mark(marked: &str, or_name: bool) -> Option<String> {
         let at = marked.find('¦').expect("a mark");
         let source = marked.replace('¦', "");
-        let program = ProgramTokens::of(&source);
-        let at = program.at_byte(at);
-        around(&program, at, or_name).map(|(server, tool)| format!("{server}|{tool}"))
+        let tree = SyntaxTree::new(mux_syntax::read_syntax(&source));
+        around(&tree, tree.at_byte(at), or_name).map(|(server, tool)| format!("{server}|{tool}"))
     }
 
     #[test]
@@ -227,26 +147,5 @@ mod tests {
         assert_eq!(at_mark("await mux.a.¦b()", true).as_deref(), Some("a|b"));
         assert_eq!(at_mark("await mux.a.¦b()", false), None);
         assert_eq!(at_mark("mux.a.b(); ¦f()", true), None);
-    }
-
-    #[test]
-    fn unterminated_tokens_end_with_the_program() {
-        for source in [
-            "`",
-            "\"",
-            "/*",
-            "/x",
-            "`${",
-            "mux.a.b(\\",
-            "mux.",
-            "mux[\"",
-            "'\\",
-            "))}]",
-        ] {
-            let padded = format!("{source} ");
-            let program = ProgramTokens::of(&padded);
-            let found = around(&program, program.len(), false);
-            assert_eq!(found.is_some(), source.starts_with("mux.a.b("), "{source}");
-        }
     }
 }

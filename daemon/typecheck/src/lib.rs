@@ -9,9 +9,9 @@
 //!   `types_text` keeps them, compressed if they are long.
 //! - `verdict_cache` caches results. `diagnostics` turns them into errors and warnings (`severity`), `hints` suggests
 //!   replacements.
-//! - `program_tokens` scans a program. On its tokens, `enclosing_call` finds the tool call around a position, `execution`
-//!   the code that certainly executes, `value_uses` the code that fails without a value, `value_origin` the source of a
-//!   value. `printed_types` reads types in messages.
+//! - `syntax_tree` is the tree of a program, which a worker reads if the compiler finds something. In it, `enclosing_call`
+//!   finds the tool call around a position, `execution` the code that certainly executes, `value_uses` the code that fails
+//!   without a value, `value_origin` the source of a value. `printed_types` reads types in messages.
 //!
 //! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. Only code that
 //! is certain to fail is an error.
@@ -28,7 +28,7 @@ mod find_compiler;
 mod hints;
 mod lsp;
 mod printed_types;
-mod program_tokens;
+mod syntax_tree;
 mod types_folders;
 mod types_text;
 mod value_origin;
@@ -37,7 +37,7 @@ mod verdict_cache;
 
 use std::{
     ffi::OsString,
-    fmt,
+    fmt, future,
     path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
@@ -47,13 +47,17 @@ use std::{
 };
 
 pub use mux_messages::CheckerStatus;
-use mux_wire::program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence};
+use mux_wire::{
+    Fault, SyntaxNode,
+    program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence},
+};
 use tokio::{sync::Semaphore, time::timeout};
 
 use self::{
     compiler::{CheckLimits, CheckLoss, Compiler},
     compiler_owner::CompilerOwner,
     diagnostics::ProgramDiagnostics,
+    syntax_tree::SyntaxTree,
     types_folders::TypesFolders,
     verdict_cache::{VerdictCache, VerdictKey, VerdictLookup},
 };
@@ -159,6 +163,8 @@ pub enum CheckFailure {
     Died(String),
     #[error("cannot write the types to {folder:?}: {reason}; make it writable for you")]
     Unwritable { folder: PathBuf, reason: String },
+    #[error("no worker has parsed the program: {}", .0.message)]
+    Unparsed(Fault),
     #[error("the program has `// @ts-nocheck`: without that line, its types are checked")]
     Declined,
     #[error("the type checker is closed, because the daemon is ending")]
@@ -201,11 +207,13 @@ impl Checker {
         }
     }
 
-    /// Checks a program. Returns errors and warnings, sorted by line.
+    /// Checks a program. Returns errors and warnings, sorted by line. If the compiler finds something, `syntax` gives the
+    /// program's syntax tree, or the reason why it cannot. Without a tree, no finding is an error.
     pub async fn check(
         &self,
         types: &TypeDeclarations,
         source: &str,
+        syntax: impl Future<Output = Result<Vec<SyntaxNode>, Fault>> + Send + 'static,
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let inner = &self.inner;
         let key = VerdictKey::of(types, source);
@@ -225,7 +233,7 @@ impl Checker {
                 let source = source.to_owned();
                 // A separate task: the first caller may go away while others wait.
                 tokio::spawn(async move {
-                    let verdict = inner.check_uncached(&types, &source).await;
+                    let verdict = inner.check_uncached(&types, &source, syntax).await;
                     promise.keep(verdict);
                 });
                 waiting
@@ -239,7 +247,8 @@ impl Checker {
         let inner = Arc::clone(&self.inner);
         let types = types.clone();
         tokio::spawn(async move {
-            if let Err(problem) = inner.check_uncached(&types, "").await {
+            let no_tree = future::ready(Ok(Vec::new()));
+            if let Err(problem) = inner.check_uncached(&types, "", no_tree).await {
                 tracing::debug!(%problem, "cannot preload types");
             }
         });
@@ -292,6 +301,7 @@ impl CheckerInner {
         &self,
         types: &TypeDeclarations,
         source: &str,
+        syntax: impl Future<Output = Result<Vec<SyntaxNode>, Fault>>,
     ) -> verdict_cache::CheckVerdict {
         let plain = strip_bom_hashbang_and_fence(source);
         if declines_check(&plain) {
@@ -330,7 +340,11 @@ impl CheckerInner {
                         self.owner().forget(&compiler);
                     }
                     drop(turn);
-                    return judge_off_thread(found, &plain, &folder, types).await;
+                    if found.found.is_empty() {
+                        return Ok(Arc::default());
+                    }
+                    let nodes = syntax.await.map_err(CheckFailure::Unparsed)?;
+                    return judge_off_thread(found, nodes, &plain, &folder, types).await;
                 }
                 Err(CheckLoss::Guilty(why)) => return Err(why),
                 // Another program may be the cause, so the retry runs alone.
@@ -373,17 +387,18 @@ async fn diagnose(
 /// Processes diagnostics on a blocking thread: it searches the declarations, which may be long.
 async fn judge_off_thread(
     found: ProgramDiagnostics,
+    nodes: Vec<SyntaxNode>,
     plain: &str,
     folder: &Path,
     types: &TypeDeclarations,
 ) -> verdict_cache::CheckVerdict {
-    if found.found.is_empty() {
-        return Ok(Arc::default());
-    }
     let plain = plain.to_owned();
     let folder = folder.to_string_lossy().into_owned();
     let text = types.text.clone();
-    let judge = move || diagnostics::judge(&found, &plain, &folder, &text.read());
+    let judge = move || {
+        let tree = SyntaxTree::new(nodes);
+        diagnostics::judge(&found, &plain, &tree, &folder, &text.read())
+    };
     Ok(blocking_pool::run(judge).await.into())
 }
 

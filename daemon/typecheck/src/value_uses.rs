@@ -1,11 +1,10 @@
 //! Decides how a program uses a value: if it certainly fails when the value is `undefined`, and if it tests for that.
 //!
-//! Invariant: where the tokens do not show an answer, the program is taken to run.
+//! Invariant: where the tree does not show an answer, the program is taken to run.
 
 use super::{
-    enclosing_call::{chain_before, next_after_chain},
     execution::is_certain,
-    program_tokens::{BLOCK_HEADS, ProgramTokens, TokenKind},
+    syntax_tree::{NameRole, SyntaxTree},
 };
 
 /// The maximum number of uses of a variable that are looked at in detail.
@@ -24,371 +23,235 @@ const NEEDING_A_VALUE: &[&str] = &[
     "JSON.parse",
     "Math.max",
 ];
-/// Operators that compare, test or replace a value.
-const TESTS: &[&str] = &[
-    "?",
-    "??",
-    "||",
-    "&&",
-    "??=",
-    "||=",
-    "&&=",
-    "===",
-    "!==",
-    "==",
-    "!=",
-    "in",
-    "instanceof",
-];
+
+/// The variable that a destructuring pattern binds to a member.
+pub(super) struct PatternBinding {
+    /// The outermost pattern.
+    pub(super) pattern: usize,
+    /// The name of a constant without a default.
+    constant: Option<usize>,
+}
 
 /// Returns true if the program certainly fails because the member at `at` is missing.
-pub(super) fn fails_without(program: &ProgramTokens<'_>, at: usize) -> bool {
-    if let Some((name, is_constant)) = binding(program, at) {
-        return is_constant && variable_fails(program, name, MAX_CONSTANTS);
+pub(super) fn fails_without(tree: &SyntaxTree, at: usize) -> bool {
+    if let Some(binding) = binding(tree, at) {
+        let constant = binding.constant;
+        return constant.is_some_and(|name| variable_fails(tree, tree.text(name), MAX_CONSTANTS));
     }
-    if !matches!(program.before(at), "." | "[") {
-        return false;
-    }
-    let end = match program.text(at + 1) {
-        "]" if program.before(at) == "[" => at + 1,
-        _ => at,
-    };
-    is_certain(program, at) && expression_fails(program, end, MAX_CONSTANTS)
+    let member = tree.named_value(at);
+    member != at
+        && !tree.is_optional(member)
+        && is_certain(tree, at)
+        && expression_fails(tree, member, MAX_CONSTANTS)
 }
 
 /// Returns true if some code tests if a member or variable with this name exists, or defines it.
-pub(super) fn is_tested(program: &ProgramTokens<'_>, name: &str, except: usize) -> bool {
-    program.occurrences(name).any(|at| {
-        if program.is_word(at) {
-            return is_test(program, at) || at != except && is_assigned_at(program, at);
+pub(super) fn is_tested(tree: &SyntaxTree, name: &str, except: usize) -> bool {
+    tree.occurrences(name).any(|at| {
+        let is_member_name = tree.named_value(at) != at;
+        if tree.kind(at) == "StringLiteral" && !is_member_name {
+            let is_operand = tree.text(tree.parent(at).unwrap_or(at)) == "in"
+                || tree.is_argument(at)
+                || tree.slot(at) == "elements";
+            return at != except && is_operand;
         }
-        let is_operand = program.text(at + 1) == "in" || matches!(program.before(at), "(" | ",");
-        at != except && is_operand
+        is_test(tree, at) || at != except && tree.is_assigned(at)
     })
 }
 
-/// Returns true if the chain that contains the word at `at` is tested there.
-pub(super) fn is_test(program: &ProgramTokens<'_>, at: usize) -> bool {
-    let end = end_of_member(program, at);
-    let next = next_after_chain(program, end + 1);
-    let start = chain_start(program, end);
-    let before = program.before(start);
-    let is_condition = || {
-        let Some(open) = program.parent(start) else {
-            return false;
-        };
-        before == "("
-            && program.text(next) == ")"
-            && matches!(program.before(open), "if" | "while" | "Boolean")
+/// Returns true if the value that the name at `at` completes is tested there.
+pub(super) fn is_test(tree: &SyntaxTree, at: usize) -> bool {
+    let member = tree.named_value(at);
+    let mut value = tree.whole(member);
+    if member != at && tree.is_optional(member) {
+        return true;
+    }
+    if tree.parent_kind(value) == "AwaitExpression" {
+        value = tree.whole(tree.parent(value).unwrap_or(value));
+    }
+    let Some(outer) = tree.parent(value) else {
+        return false;
     };
-    TESTS.contains(&program.text(next))
-        || program.text(next) == "?."
-        || matches!(
-            before,
-            "!" | "typeof" | "in" | "delete" | "===" | "!==" | "==" | "!="
-        )
-        || program.before(at) == "?."
-        || is_condition()
+    let operator = tree.text(outer);
+    match (tree.kind(outer), tree.slot(value)) {
+        (
+            "ConditionalExpression" | "IfStatement" | "WhileStatement" | "DoWhileStatement",
+            "test",
+        ) => true,
+        ("BinaryExpression", "left") => matches!(
+            operator,
+            "??" | "||" | "&&" | "===" | "!==" | "==" | "!=" | "in" | "instanceof"
+        ),
+        ("BinaryExpression", _) => matches!(operator, "===" | "!==" | "==" | "!=" | "in"),
+        ("AssignmentExpression", "left") => matches!(operator, "??=" | "||=" | "&&="),
+        ("UnaryExpression", _) => matches!(operator, "!" | "typeof" | "delete"),
+        ("CallExpression" | "MemberExpression", "callee" | "object") => tree.is_optional(outer),
+        ("CallExpression", "arguments") => {
+            tree.callee(outer).is_some_and(|names| names == ["Boolean"])
+        }
+        _ => false,
+    }
 }
 
 /// Returns true if the variable, or a member with this name, gets another value after its declaration.
-pub(super) fn is_reassigned(program: &ProgramTokens<'_>, name: &str) -> bool {
-    program
-        .occurrences(name)
-        .any(|at| program.is_word(at) && is_assigned_at(program, at))
+pub(super) fn is_reassigned(tree: &SyntaxTree, name: &str) -> bool {
+    tree.occurrences(name)
+        .any(|at| tree.kind(at) == "Identifier" && tree.is_assigned(at))
 }
 
 /// Returns true if an object or class of the program has a member with this name.
-pub(super) fn is_key(program: &ProgramTokens<'_>, name: &str) -> bool {
-    program.occurrences(name).any(|at| {
-        matches!(program.text(at + 1), ":" | "(")
-            && matches!(program.before(at), "{" | "," | "}" | "get" | "async")
-    })
+pub(super) fn is_key(tree: &SyntaxTree, name: &str) -> bool {
+    let is_pattern = |at| tree.parent_kind(at).ends_with("PatternProperty");
+    tree.occurrences(name)
+        .any(|at| tree.slot(at) == "key" && !is_pattern(at))
 }
 
-/// The names in the expression before the member at `at`: `["r", "owner"]` for `r.owner.login`.
-pub(super) fn receiver_names<'a>(program: &ProgramTokens<'a>, at: usize) -> Vec<&'a str> {
-    let Some(end) = receiver_end(program, at) else {
-        return Vec::new();
-    };
-    let start = expression_before(program, end);
-    let parent = program.parent(start);
-    (start..=end)
-        .filter(|at| program.is_word(*at) && program.parent(*at) == parent)
-        .map(|at| program.text(at))
-        .collect()
-}
-
-/// The last token of the expression before the member at `at`.
-pub(super) fn receiver_end(program: &ProgramTokens<'_>, at: usize) -> Option<usize> {
-    match program.before(at) {
-        "." | "?." | "[" => at.checked_sub(2),
-        _ => None,
-    }
-}
-
-/// Returns true if everything between these positions is written literally.
-pub(super) fn is_written_out(program: &ProgramTokens<'_>, start: usize, end: usize) -> bool {
-    (start..end).all(|at| match program.kind(at) {
-        Some(TokenKind::Word) => {
-            let is_key = program.text(at + 1) == ":" && matches!(program.before(at), "{" | ",");
-            is_key
-                || matches!(
-                    program.text(at),
-                    "true" | "false" | "null" | "undefined" | "as" | "const"
-                )
-        }
-        Some(TokenKind::Open | TokenKind::Close) => !matches!(program.text(at), "(" | ")"),
-        Some(TokenKind::Operator) => matches!(program.text(at), "," | ":" | "-"),
-        _ => true,
-    })
-}
-
-/// Where the expression that begins at `start` ends: at the next comma or bracket.
-pub(super) fn value_end(program: &ProgramTokens<'_>, start: usize) -> usize {
-    let mut at = start;
-    loop {
-        if matches!(program.text(at), "," | ";") && program.kind(at) == Some(TokenKind::Operator) {
-            return at;
-        }
-        match program.sibling_after(at) {
-            Some(next) => at = next,
-            None => {
-                return match program.kind(at) {
-                    Some(TokenKind::Open) => program.partner(at).map_or(at, |end| end + 1),
-                    Some(_) => at + 1,
-                    None => at,
-                };
+/// The names in the expression before the member at `at`: `["owner", "r"]` for `r.owner.login`.
+pub(super) fn receiver_names(tree: &SyntaxTree, at: usize) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut receiver = receiver(tree, at);
+    while let Some(value) = receiver {
+        let value = tree.plain(value);
+        receiver = match tree.kind(value) {
+            "MemberExpression" => {
+                names.extend(tree.member_name(value));
+                tree.child(value, "object")
             }
-        }
+            "CallExpression" => tree.child(value, "callee"),
+            _ => {
+                names.push(tree.text(value));
+                None
+            }
+        };
     }
+    names
 }
 
-/// The object literal that a constant stands for, if the program uses the constant only as an argument.
-pub(super) fn constant_object(program: &ProgramTokens<'_>, name: &str) -> Option<usize> {
+/// The expression before the member at `at`.
+pub(super) fn receiver(tree: &SyntaxTree, at: usize) -> Option<usize> {
+    tree.child(tree.named_value(at), "object")
+}
+
+/// Returns true if a value is written literally.
+pub(super) fn is_written_out(tree: &SyntaxTree, value: usize) -> bool {
+    (value..tree.inside(value).end).all(|at| match tree.kind(at) {
+        "Identifier" => tree.slot(at) == "key" || tree.text(at) == "undefined",
+        "UnaryExpression" => tree.text(at) == "-",
+        "ArrayExpression" | "KeyValueProperty" | "ObjectExpression" | "TsConstAssertion" => true,
+        kind => kind.ends_with("Literal") || kind == "TemplateElement",
+    })
+}
+
+/// The object literal that a constant stands for, if the program uses the constant only as an argument of a tool.
+pub(super) fn constant_object(tree: &SyntaxTree, name: &str) -> Option<usize> {
     let mut literal = None;
-    for at in program.names(name) {
-        if program.before(at) == "const"
-            && program.text(at + 1) == "="
-            && program.is_open(at + 2, "{")
-        {
-            let close = program.partner(at + 2)?;
-            let ends = program.get(close + 1).is_none_or(|token| token.begins_line);
-            if literal.is_some() || !(ends || program.text(close + 1) == ";") {
+    for at in tree.names(name) {
+        if let NameRole::Variable(declarator) = tree.role(at) {
+            let value = tree.child(declarator, "init")?;
+            let is_object = tree.kind(value) == "ObjectExpression" && tree.slot(at) == "id";
+            if literal.is_some() || !is_object || !tree.is_constant(declarator) {
                 return None;
             }
-            literal = Some(at + 2);
+            literal = Some(value);
             continue;
         }
-        let is_argument = program.before(at) == "(" && program.text(at + 1) == ")";
-        let open = program.parent(at)?;
-        let path = chain_before(program, open)?;
-        if !is_argument || path.first().is_none_or(|first| first != "mux") {
+        let call = tree.parent(at)?;
+        if tree.arguments(call) != [at] || tree.callee(call)?.first()? != "mux" {
             return None;
         }
     }
     literal
 }
 
-/// Returns true if the object literal at `open` lists all of its members.
-pub(super) fn lists_members(program: &ProgramTokens<'_>, open: usize) -> bool {
-    let mut at = Some(open + 1);
-    while let Some(member) = at.filter(|member| program.parent(*member) == Some(open)) {
-        let is_computed =
-            program.is_open(member, "[") && matches!(program.before(member), "{" | ",");
-        if program.text(member) == "..." || is_computed {
-            return false;
-        }
-        at = program.sibling_after(member);
-    }
-    program.partner(open).is_some()
+/// Returns true if an object literal lists all of its members.
+pub(super) fn lists_members(tree: &SyntaxTree, object: usize) -> bool {
+    tree.kind(object) == "ObjectExpression"
+        && tree.children(Some(object)).into_iter().all(|member| {
+            let key = tree.child(member, "key");
+            tree.kind(member) != "SpreadElement"
+                && key.is_none_or(|key| tree.kind(key) != "Computed")
+        })
 }
 
-/// The names of the members of the object literal at `open`.
-pub(super) fn member_names<'a>(program: &ProgramTokens<'a>, open: usize) -> Vec<&'a str> {
-    let mut names = Vec::new();
-    let mut at = Some(open + 1);
-    while let Some(member) = at.filter(|member| program.parent(*member) == Some(open)) {
-        if matches!(program.before(member), "{" | ",") {
-            names.push(program.text(member).trim_matches(['"', '\'']));
-        }
-        at = program.sibling_after(member);
-    }
-    names
+/// The names of the members of an object literal.
+pub(super) fn member_names(tree: &SyntaxTree, object: usize) -> Vec<&str> {
+    let members = tree.children(Some(object)).into_iter();
+    let keys = members.map(|member| tree.child(member, "key").unwrap_or(member));
+    keys.map(|key| tree.text(key)).collect()
 }
 
-/// The variable that a destructuring pattern binds to the member at `at`, and whether it is a constant without a
-/// default.
-pub(super) fn binding<'a>(program: &ProgramTokens<'a>, at: usize) -> Option<(&'a str, bool)> {
-    let open = program.parent(at)?;
-    if !program.is_open(open, "{") || !matches!(program.before(at), "{" | ",") {
-        return None;
-    }
-    let after = program.text(program.partner(open)? + 1);
-    if after != "=" && after != "of" {
-        return None;
-    }
-    let local = match program.text(at + 1) {
-        ":" => at + 2,
-        _ => at,
+/// The variable that a destructuring pattern binds to the member at `at`.
+pub(super) fn binding(tree: &SyntaxTree, at: usize) -> Option<PatternBinding> {
+    let property = tree.parent(at).filter(|_| tree.slot(at) == "key")?;
+    let local = match tree.kind(property) {
+        "KeyValuePatternProperty" => tree.child(property, "value")?,
+        "AssignmentPatternProperty" => at,
+        _ => return None,
     };
-    let is_plain = matches!(program.text(local + 1), "," | "}");
-    let is_constant = program.before(open) == "const" && is_plain && program.is_word(local);
-    Some((program.text(local), is_constant))
+    let pattern = tree.parent(property)?;
+    let declarator = tree.parent(pattern)?;
+    if !matches!(tree.slot(pattern), "id" | "left") {
+        return None;
+    }
+    let (_, has_default) = tree.pattern(at);
+    let is_constant = tree.is_constant(declarator)
+        && tree.kind(local) == "Identifier"
+        && tree.slot(pattern) == "id"
+        && !has_default;
+    Some(PatternBinding {
+        pattern,
+        constant: is_constant.then_some(local),
+    })
 }
 
 /// Returns true if the program certainly fails because this variable is `undefined`.
-fn variable_fails(program: &ProgramTokens<'_>, name: &str, depth: usize) -> bool {
+fn variable_fails(tree: &SyntaxTree, name: &str, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return false;
     };
     let mut declarations = 0;
     let mut uses = 0;
     let mut fails = false;
-    for at in program.names(name) {
-        let is_key = program.text(at + 1) == ":" && matches!(program.before(at), "{" | ",");
-        if is_key {
-            continue;
-        }
-        let in_pattern = binding(program, at).is_some();
-        if matches!(program.before(at), "const" | "let" | "var" | "function")
-            || in_pattern
-            || is_parameter(program, at)
-        {
+    for at in tree.names(name) {
+        if tree.role(at) != NameRole::Used {
             declarations += 1;
-        } else if is_test(program, at) {
+        } else if is_test(tree, at) {
             return false;
         } else {
             uses += 1;
-            fails |=
-                uses <= MAX_USES && is_certain(program, at) && expression_fails(program, at, depth);
+            fails |= uses <= MAX_USES && is_certain(tree, at) && expression_fails(tree, at, depth);
         }
     }
     fails && declarations <= 1
 }
 
-/// Returns true if the word is a parameter of a function.
-pub(super) fn is_parameter(program: &ProgramTokens<'_>, at: usize) -> bool {
-    if program.text(at + 1) == "=>" {
-        return true;
+/// Returns true if evaluating the code around an expression throws if the expression is `undefined`.
+fn expression_fails(tree: &SyntaxTree, value: usize, depth: usize) -> bool {
+    let mut value = tree.whole(value);
+    if let Some(outer) = tree.parent(value)
+        && matches!(tree.slot(value), "object" | "callee")
+    {
+        return !tree.is_optional(outer);
     }
-    let mut open = program.parent(at);
-    while let Some(bracket) = open {
-        let after = program
-            .partner(bracket)
-            .map_or("", |close| program.text(close + 1));
-        if program.is_open(bracket, "(") {
-            return after == "=>"
-                || after == ":"
-                || after == "{" && !BLOCK_HEADS.contains(&program.before(bracket));
-        }
-        if !program.is_open(bracket, "{") && !program.is_open(bracket, "[") {
-            return false;
-        }
-        open = program.parent(bracket);
+    if tree.parent_kind(value) == "AwaitExpression" {
+        value = tree.whole(tree.parent(value).unwrap_or(value));
     }
-    false
-}
-
-/// Returns true if evaluating the code around an expression throws if the expression, which ends with the token at `end`,
-/// is `undefined`.
-fn expression_fails(program: &ProgramTokens<'_>, end: usize, depth: usize) -> bool {
-    let next = next_after_chain(program, end + 1);
-    let follows = program.get(next).is_some_and(|token| !token.begins_line);
-    match program.text(next) {
-        "." => return true,
-        "(" | "[" if follows => return true,
-        "?." => return false,
-        _ => {}
-    }
-    let start = chain_start(program, end);
-    let before = program.before(start);
-    let ends = match program.get(next) {
-        None => true,
-        Some(token) => {
-            token.begins_line || matches!(program.text(next), ";" | "," | ")" | "]" | "}")
-        }
-    };
-    if !ends || program.text(next) == "?" {
+    let Some(outer) = tree.parent(value) else {
         return false;
-    }
-    let open = program.parent(start);
-    match before {
-        "of" => program.text(next) == ")",
-        "..." => open.is_some_and(|open| !program.is_open(open, "{")),
-        "=" => {
-            let target = start.saturating_sub(2);
-            if program.is_word(target) && program.before(target) == "const" {
-                return variable_fails(program, program.text(target), depth);
+    };
+    match (tree.kind(outer), tree.slot(value)) {
+        ("ForOfStatement", "right") | (_, "spread") => true,
+        ("VariableDeclarator", "init") => match tree.child(outer, "id") {
+            Some(name) if tree.kind(name) == "Identifier" => {
+                tree.is_constant(outer) && variable_fails(tree, tree.text(name), depth)
             }
-            let pattern = program.partner(target);
-            matches!(program.text(target), "}" | "]")
-                && pattern
-                    .is_some_and(|open| matches!(program.before(open), "const" | "let" | "var"))
+            pattern => pattern.is_some(),
+        },
+        ("CallExpression", "arguments") => {
+            let callee = tree.callee(outer).unwrap_or_default().join(".");
+            tree.arguments(outer).first() == Some(&value)
+                && NEEDING_A_VALUE.contains(&callee.as_str())
         }
-        "(" => open
-            .and_then(|open| chain_before(program, open))
-            .is_some_and(|callee| NEEDING_A_VALUE.contains(&callee.join(".").as_str())),
         _ => false,
     }
-}
-
-/// The first token of the expression that ends with the token at `end`, through members, calls and elements.
-pub(super) fn expression_before(program: &ProgramTokens<'_>, end: usize) -> usize {
-    let mut start = end;
-    loop {
-        let before = start.checked_sub(1);
-        let ends_value = before.is_some_and(|before| {
-            program.ends_value(before) && !BLOCK_HEADS.contains(&program.text(before))
-        });
-        start = match (program.kind(start), program.text(start)) {
-            (Some(TokenKind::Close), _) => match program.partner(start) {
-                Some(open) => open,
-                None => return start,
-            },
-            (Some(TokenKind::Open), "(" | "[") if ends_value => start - 1,
-            // The earlier parts of a template.
-            (Some(TokenKind::Open), text) if text.starts_with('}') => start - 1,
-            (_, "!") if ends_value => start - 1,
-            _ if matches!(program.before(start), "." | "?.") && start >= 2 => start - 2,
-            _ => return start,
-        };
-    }
-}
-
-/// The same, with the `await` before it.
-fn chain_start(program: &ProgramTokens<'_>, end: usize) -> usize {
-    let start = expression_before(program, end);
-    match program.before(start) {
-        "await" => start - 1,
-        _ => start,
-    }
-}
-
-/// The last token of the member at `at`: its name, or the bracket around it.
-fn end_of_member(program: &ProgramTokens<'_>, at: usize) -> usize {
-    match program.kind(at) {
-        Some(TokenKind::String) if program.before(at) == "[" => at + 1,
-        _ => at,
-    }
-}
-
-pub(super) fn is_assigned_at(program: &ProgramTokens<'_>, at: usize) -> bool {
-    let next = program.text(at + 1);
-    let assigns = next.ends_with('=')
-        && program.kind(at + 1) == Some(TokenKind::Operator)
-        && !matches!(next, "==" | "===" | "!=" | "!==" | "<=" | ">=");
-    let in_pattern = || {
-        // `[a, b] = …` and `({ a } = …)`.
-        let open = program.parent(at);
-        open.is_some_and(|open| {
-            let close = program.partner(open).unwrap_or(open);
-            program.text(close + 1) == "="
-                && !matches!(program.before(open), "const" | "let" | "var")
-                && !program.is_open(open, "(")
-        })
-    };
-    (assigns || in_pattern())
-        && !matches!(program.before(at), "const" | "let" | "var")
-        && program.text(program.expression_start(at)) != "const"
 }

@@ -140,6 +140,7 @@ mod tests {
         let blames = |faults: usize, warnings: usize| FromWorker::Checked {
             faults: vec![Fault::new(FaultKind::Runtime, ""); faults],
             warnings: vec![Fault::new(FaultKind::Runtime, ""); warnings],
+            tree: Vec::new(),
         };
         let greets = |layers: usize| FromWorker::Hello {
             version: 1,

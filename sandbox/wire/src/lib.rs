@@ -5,7 +5,7 @@
 //!
 //! - `codec` reads and writes length-prefixed frames, `bounded` reads lists up to a maximum length.
 //! - `fault` is the error type below the client socket, which becomes the error that clients get. `json_depth` limits
-//!   the nesting of JSON.
+//!   the nesting of JSON. `syntax` is the syntax tree of a program.
 //! - `program_wrapper` wraps the source of a program, `missing_globals` has hints for globals and modules that programs
 //!   expect and the sandbox does not have.
 //!
@@ -23,16 +23,18 @@ pub mod program_wrapper;
 mod bounded;
 mod codec;
 mod fault;
+mod syntax;
 
 pub use codec::{FrameError, MAX_FRAME_BYTES, decode_frame, encode_frame, read_frame, write_frame};
 pub use fault::{Fault, FaultKind};
 pub use mux_messages::Level as ConsoleLevel;
 use std::fmt::{self, Display, Formatter};
+pub use syntax::{MAX_SYNTAX_NODES, SyntaxNode};
 
 use serde::{Deserialize, Serialize};
 
 /// The version of the frames. Incremented whenever the shape of a frame changes.
-pub const FRAME_VERSION: u32 = 7;
+pub const FRAME_VERSION: u32 = 8;
 
 /// The `nice` value of runs that compute long and of the engine's own threads: half of what `nice` allows.
 pub const LOW_PRIORITY: i32 = 10;
@@ -135,6 +137,9 @@ pub enum FromWorker {
         faults: Vec<Fault>,
         #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
         warnings: Vec<Fault>,
+        /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
+        #[serde(deserialize_with = "bounded::list::<MAX_SYNTAX_NODES, _, _>")]
+        tree: Vec<SyntaxNode>,
     },
 }
 

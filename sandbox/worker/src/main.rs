@@ -76,7 +76,6 @@ use crate::{
     daemon_link::DaemonLink,
     lockdown::{Lockdown, LockdownSteps as _},
     runtime::{Isolate, IsolateOptions},
-    source::SourceCheck,
     watchdog::Watchdog,
 };
 
@@ -231,8 +230,12 @@ async fn serve_programs(
             match frames.recv().await {
                 Some(ToWorker::Run(program)) => break program,
                 Some(ToWorker::Check { source }) => {
-                    let SourceCheck { faults, warnings } = source::check_source(&source);
-                    link.send(&FromWorker::Checked { faults, warnings })?;
+                    let checked = source::check_source(&source);
+                    link.send(&FromWorker::Checked {
+                        faults: checked.faults,
+                        warnings: checked.warnings,
+                        tree: checked.tree,
+                    })?;
                 }
                 // A late answer for a run that has just ended.
                 Some(ToWorker::CallDone { .. }) => {}

@@ -12,7 +12,7 @@ use std::{cell::Cell, sync::Arc};
 
 use deno_core::serde_json::json;
 use mux_wire::{
-    Fault, FaultKind, missing_globals,
+    Fault, FaultKind, SyntaxNode, missing_globals,
     program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence},
 };
 use parking_lot::Mutex;
@@ -55,6 +55,8 @@ pub(crate) struct SourceCheck {
     pub(crate) faults: Vec<Fault>,
     /// Code that will probably fail at run time.
     pub(crate) warnings: Vec<Fault>,
+    /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
+    pub(crate) tree: Vec<SyntaxNode>,
 }
 
 pub(crate) fn check_source(source: &str) -> SourceCheck {
@@ -71,11 +73,13 @@ pub(crate) fn check_source(source: &str) -> SourceCheck {
             SourceCheck {
                 faults: Vec::new(),
                 warnings: warnings::program_warnings(&script),
+                tree: mux_syntax::read_syntax(&strip_bom_hashbang_and_fence(source)),
             }
         }
         Err(faults) => SourceCheck {
             faults,
             warnings: Vec::new(),
+            tree: Vec::new(),
         },
     }
 }

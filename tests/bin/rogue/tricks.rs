@@ -31,11 +31,13 @@ pub(super) fn checked(program: &str) -> FromWorker {
         return FromWorker::Checked {
             faults: vec![fault],
             warnings: Vec::new(),
+            tree: Vec::new(),
         };
     }
     FromWorker::Checked {
         faults: vec![fault.clone(); many],
         warnings: vec![fault; many],
+        tree: Vec::new(),
     }
 }
 
@@ -130,6 +132,7 @@ fn frames(name: &str, rest: &str, link: &mut DaemonLink) -> io::Result<()> {
         "says-checked" => link.say(&FromWorker::Checked {
             faults: Vec::new(),
             warnings: Vec::new(),
+            tree: Vec::new(),
         })?,
         "skips-a-call" => link.call(5, named("late"), "{}".into())?,
         "calls-twice" => {

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use mux_chance::{damage::damage, holds};
 use mux_wire::{
-    CallTarget, ConsoleLevel, FRAME_VERSION, Fault, FaultKind, FromWorker, Program, ToWorker,
-    decode_frame, encode_frame, read_frame,
+    CallTarget, ConsoleLevel, FRAME_VERSION, Fault, FaultKind, FromWorker, Program, SyntaxNode,
+    ToWorker, decode_frame, encode_frame, read_frame,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -85,9 +85,23 @@ pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
         3 => text().prop_map(|part| FromWorker::Emit { part }),
         1 => text().prop_map(|text| FromWorker::Done { outcome: Ok(text) }),
         1 => fault().prop_map(|fault| FromWorker::Done { outcome: Err(fault) }),
-        1 => (vec(fault(), 0..3), vec(fault(), 0..3))
-            .prop_map(|(faults, warnings)| FromWorker::Checked { faults, warnings }),
+        1 => (vec(fault(), 0..3), vec(fault(), 0..3), vec(syntax_node(), 0..3))
+            .prop_map(|(faults, warnings, tree)| FromWorker::Checked { faults, warnings, tree }),
     ]
+}
+
+fn syntax_node() -> impl Strategy<Value = SyntaxNode> {
+    let position = (any::<u32>(), any::<u32>(), any::<Option<u32>>());
+    (text(), text(), text(), position).prop_map(|(kind, slot, text, (start, end, parent))| {
+        SyntaxNode {
+            kind,
+            slot,
+            text,
+            start,
+            end,
+            parent,
+        }
+    })
 }
 
 fn to_worker() -> impl Strategy<Value = ToWorker> {

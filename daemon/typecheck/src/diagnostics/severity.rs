@@ -8,16 +8,15 @@
 
 use super::super::{
     Severity,
-    enclosing_call::{self, chain_before, is_builtin, mux_path},
+    enclosing_call::{called_function, is_builtin, mux_path},
     execution::is_certain,
     hints::{members_of_type, quoted_after},
     printed_types::{self, alternatives},
-    program_tokens::{ProgramTokens, TokenKind},
+    syntax_tree::SyntaxTree,
     value_origin::{Origins, WantedType},
     value_uses::{
-        binding, constant_object, expression_before, fails_without, is_key, is_reassigned, is_test,
-        is_tested, is_written_out, lists_members, member_names, receiver_end, receiver_names,
-        value_end,
+        binding, constant_object, fails_without, is_key, is_reassigned, is_test, is_tested,
+        is_written_out, lists_members, member_names, receiver, receiver_names,
     },
 };
 
@@ -76,9 +75,11 @@ const FOREIGN_TYPES: &[&str] = &[
 
 /// The location of a diagnostic.
 pub(super) struct SeverityContext<'a> {
-    pub(super) program: &'a ProgramTokens<'a>,
-    /// The first token.
+    pub(super) tree: &'a SyntaxTree,
+    /// The innermost node at the beginning.
     pub(super) at: usize,
+    /// The program declares something for the compiler only.
+    pub(super) has_declare: bool,
     /// The name there is used as a type.
     pub(super) is_type_name: bool,
     /// The declarations that the program is checked against.
@@ -88,9 +89,8 @@ pub(super) struct SeverityContext<'a> {
 /// The severity of a diagnostic, or `None` if it is not reported.
 pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     let severity = judged(code, message, context)?;
-    // Brackets that do not match, or too much to read: no answer about the program is certain.
-    let is_readable = context.program.is_balanced() && !context.program.is_exhausted();
-    if severity == Severity::Error && !is_readable {
+    // No tree, or too much to read: no answer about the program is certain.
+    if severity == Severity::Error && !context.tree.is_readable() {
         return Some(Severity::Warning);
     }
     Some(severity)
@@ -122,9 +122,9 @@ fn judged(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Sev
         2554 | 2555 => error_if(is_call_of_mux(context)),
         2349 | 2351 | 2488 | 2504 => error_if(unusable(message, context)),
         // A variable that is used before its declaration, a constant that is assigned, a module that cannot exist.
-        2448 | 2449 | 2588 | 2307 => error_if(is_certain(context.program, context.at)),
+        2448 | 2449 | 2588 | 2307 => error_if(is_certain(context.tree, context.at)),
         // The engine refuses such a program as a whole, unless one declaration is for the compiler only.
-        2451 => error_if(context.program.names("declare").next().is_none()),
+        2451 => error_if(!context.has_declare),
         _ => Severity::Warning,
     };
     // An observed type is not a guarantee.
@@ -149,19 +149,18 @@ fn is_foreign(message: &str) -> bool {
 
 /// Returns true if the value of a name that is not declared is certainly read or assigned.
 fn unknown_name(message: &str, context: &SeverityContext<'_>) -> bool {
-    let program = context.program;
+    let tree = context.tree;
     let Some(name) = message.split('\'').nth(1) else {
         return false;
     };
     let is_guarded = || {
-        program.names(name).any(|at| program.before(at) == "typeof")
-            || program.occurrences(name).any(|at| {
-                let is_global =
-                    program.is_property(at) && program.text(at.saturating_sub(2)) == "globalThis";
-                is_global || program.kind(at) == Some(TokenKind::String)
-            })
+        tree.occurrences(name).any(|at| {
+            let operator = tree.parent(at).map_or("", |outer| tree.text(outer));
+            let owner = receiver(tree, at).map_or("", |owner| tree.text(owner));
+            tree.kind(at) == "StringLiteral" || operator == "typeof" || owner == "globalThis"
+        })
     };
-    !ENGINE_GLOBALS.contains(&name) && !is_guarded() && is_certain(program, context.at)
+    !ENGINE_GLOBALS.contains(&name) && !is_guarded() && is_certain(tree, context.at)
 }
 
 /// The severity of an unknown property.
@@ -176,10 +175,10 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
     if matches!(of, "{}" | "never" | "object" | "never[]") {
         return None;
     }
-    let program = context.program;
-    program.count_search(context.types);
+    let tree = context.tree;
+    tree.count_search(context.types);
     if members_of_type(context.types, of).is_some() {
-        return Some(error_if(!is_tested(program, name, context.at)));
+        return Some(error_if(!is_tested(tree, name, context.at)));
     }
     // One member of a union may have the property.
     let is_of_union = message.lines().nth(1).is_some();
@@ -189,7 +188,7 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
             of if of.starts_with("Promise<") => is_known_receiver(context, WantedType::Promise),
             of if is_closed(of, context) => is_known_receiver(context, WantedType::Members),
             // The program may define the member.
-            _ if is_key(program, name) => false,
+            _ if is_key(tree, name) => false,
             "string" | "number" | "boolean" | "bigint" => {
                 is_known_receiver(context, WantedType::Members)
             }
@@ -204,25 +203,21 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
     };
     let fails = !is_of_union
         && lacks_it()
-        && !is_tested(program, name, context.at)
-        && !receiver_names(program, context.at)
+        && !is_tested(tree, name, context.at)
+        && !receiver_names(tree, context.at)
             .iter()
-            .any(|name| is_reassigned(program, name))
-        && fails_without(program, context.at);
+            .any(|name| is_reassigned(tree, name))
+        && fails_without(tree, context.at);
     Some(error_if(fails))
 }
 
 /// Returns true if the expression before a member certainly has the type that the compiler infers.
 fn is_known_receiver(context: &SeverityContext<'_>, wanted: WantedType) -> bool {
-    let program = context.program;
-    if binding(program, context.at).is_some() {
-        let open = program.parent(context.at);
-        return open.is_some_and(|open| origins(context, wanted).is_pattern_known(open));
+    let origins = origins(context, wanted);
+    match binding(context.tree, context.at) {
+        Some(binding) => origins.is_pattern_known(binding.pattern),
+        None => receiver(context.tree, context.at).is_some_and(|value| origins.is_known(value)),
     }
-    receiver_end(program, context.at).is_some_and(|end| {
-        let start = expression_before(program, end);
-        origins(context, wanted).is_known(start, end + 1)
-    })
 }
 
 fn is_library_type(printed: &str) -> bool {
@@ -231,11 +226,7 @@ fn is_library_type(printed: &str) -> bool {
 }
 
 fn origins<'a>(context: &SeverityContext<'a>, wanted: WantedType) -> Origins<'a> {
-    Origins {
-        program: context.program,
-        types: context.types,
-        wanted,
-    }
+    Origins::new(context.tree, context.types, wanted)
 }
 
 /// Returns true if a tool refuses all members but those of a printed type: each of its alternatives is marked, or is the
@@ -245,7 +236,7 @@ fn is_closed(printed: &str, context: &SeverityContext<'_>) -> bool {
     parts.peek().is_some()
         && parts.all(|part| {
             let name = part.rsplit('.').next().unwrap_or(part);
-            context.program.count_search(context.types);
+            context.tree.count_search(context.types);
             part.starts_with("Closed<") && part.ends_with('>')
                 || context
                     .types
@@ -253,34 +244,43 @@ fn is_closed(printed: &str, context: &SeverityContext<'_>) -> bool {
         })
 }
 
-/// The names after `mux` of the call that gets the value at `at` as an argument, or as a part of one.
-fn argument_of(context: &SeverityContext<'_>) -> Option<Vec<String>> {
-    let program = context.program;
-    let mut at = context.at;
+/// A value in the arguments of a function of `mux`.
+struct ArgumentOfMux {
+    /// The names after `mux`.
+    names: Vec<String>,
+    call: usize,
+    /// The value, or the innermost part of it that is an argument, an element or a member.
+    value: usize,
+}
+
+/// The call that gets the value at `at` as an argument, or as a part of one.
+fn argument_of(context: &SeverityContext<'_>) -> Option<ArgumentOfMux> {
+    let tree = context.tree;
+    let mut value = None;
+    let mut inner = context.at;
     loop {
-        let open = program.parent(at)?;
-        match program.text(open) {
-            "{" if matches!(program.before(open), "=>" | ")") => return None,
-            "{" | "[" => {}
-            "(" => {
-                let end = open - usize::from(program.before(open) == "?.");
-                if let Some(chain) = chain_before(program, end) {
-                    return mux_path(program, &chain)
-                        .filter(|names| names.len() > 1 || is_builtin(names));
-                }
-                if program.ends_value(open.checked_sub(1)?) {
-                    return None;
-                }
-            }
-            _ => return None,
+        let outer = tree.parent(inner)?;
+        if value.is_none() && matches!(tree.slot(inner), "value" | "elements" | "properties") {
+            value = Some(inner);
         }
-        at = open;
+        match tree.kind(outer) {
+            "CallExpression" if tree.is_argument(inner) => {
+                return Some(ArgumentOfMux {
+                    names: called_function(tree, outer)?,
+                    call: outer,
+                    value: value.unwrap_or(inner),
+                });
+            }
+            "Computed" | "NewExpression" | "TemplateLiteral" => return None,
+            kind if kind.contains("Function") || kind.ends_with("Statement") => return None,
+            _ => inner = outer,
+        }
     }
 }
 
 /// Returns true if a tool certainly refuses an argument that is not declared.
 fn unknown_argument(first: &str, context: &SeverityContext<'_>) -> bool {
-    let program = context.program;
+    let tree = context.tree;
     let target = first
         .split_once(" does not exist in type '")
         .map_or("", |(_, rest)| {
@@ -298,12 +298,16 @@ fn unknown_argument(first: &str, context: &SeverityContext<'_>) -> bool {
         return true;
     }
     // The compiler reports no missing members beside an unknown one.
-    let Some(open) = program.parent(context.at) else {
+    let member = match tree.parent(context.at) {
+        Some(outer) if tree.kind(outer) == "KeyValueProperty" => outer,
+        _ => context.at,
+    };
+    let Some(object) = tree.parent(member) else {
         return false;
     };
-    let given = member_names(program, open);
+    let given = member_names(tree, object);
     alternatives(target).len() == 1
-        && lists_members(program, open)
+        && lists_members(tree, object)
         && printed_types::members(target)
             .iter()
             .any(|member| !member.is_optional && !given.contains(&member.name))
@@ -312,7 +316,7 @@ fn unknown_argument(first: &str, context: &SeverityContext<'_>) -> bool {
 /// The severity of a value of the wrong type.
 fn value(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     let last = message.lines().last().unwrap_or_default().trim();
-    if argument_of(context).is_none() {
+    let Some(argument) = argument_of(context) else {
         // An empty array that is filled later, a `null` that is replaced: the inferred type is too narrow.
         let is_placeholder = last.ends_with(" type 'never'.")
             || last.ends_with("'ConcatArray<never>'.")
@@ -321,17 +325,23 @@ fn value(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Seve
                 .next()
                 .is_some_and(|first| first.contains("'never[]'"));
         return (!is_placeholder).then_some(Severity::Warning);
-    }
-    Some(error_if(is_refused_value(code, message, context)))
+    };
+    Some(error_if(is_refused_value(
+        code, message, &argument, context,
+    )))
 }
 
 /// Returns true if a tool certainly refuses a value in its arguments.
-fn is_refused_value(code: u32, message: &str, context: &SeverityContext<'_>) -> bool {
-    let program = context.program;
-    let at = context.at;
-    let is_key = program.text(at + 1) == ":" && matches!(program.before(at), "{" | ",");
-    let start = if is_key { at + 2 } else { at };
-    let end = value_end(program, start);
+fn is_refused_value(
+    code: u32,
+    message: &str,
+    argument: &ArgumentOfMux,
+    context: &SeverityContext<'_>,
+) -> bool {
+    let tree = context.tree;
+    let value = tree
+        .child(argument.value, "value")
+        .unwrap_or(argument.value);
     let mut lines = message.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
     let second = lines.next().unwrap_or_default();
@@ -340,30 +350,27 @@ fn is_refused_value(code: u32, message: &str, context: &SeverityContext<'_>) -> 
             || line.contains(" is missing the following properties from type '")
     };
     if is_missing(first) || is_missing(second) {
-        let literal = match program.text(start) {
-            "{" => Some(start),
-            name => constant_object(program, name).filter(|_| end == start + 1),
+        let literal = match tree.kind(value) {
+            "ObjectExpression" => Some(value),
+            "Identifier" => constant_object(tree, tree.text(value)),
+            _ => None,
         };
-        if let Some(open) = literal {
-            return lists_members(program, open);
+        if let Some(object) = literal {
+            return lists_members(tree, object);
         }
     }
-    if is_written_out(program, start, end) {
+    if is_written_out(tree, value) {
         return true;
     }
     let Some((source, target)) = source_and_target(first) else {
         return false;
     };
-    let is_template =
-        program.kind(start) == Some(TokenKind::Open) && program.text(start).starts_with('`');
-    let is_value = end == start + 1 || is_template || program.is_open(start, "[");
+    let kind = tree.kind(value);
+    let is_value = matches!(kind, "Identifier" | "ArrayExpression") || kind.ends_with("Literal");
     // An object may have a `toJSON` that gives another kind.
     let is_object = kind_of(source) == Some(JsonKind::Object);
     let never_fits = !is_object && (is_literal_type(source) || differ_in_kind(source, target));
-    code != 2769
-        && is_value
-        && never_fits
-        && origins(context, WantedType::Value).is_known(start, end)
+    code != 2769 && is_value && never_fits && origins(context, WantedType::Value).is_known(value)
 }
 
 /// The types of `Type 'source' is not assignable to type 'target'.`, or of `Property 'a' is missing in type 'source' but
@@ -428,34 +435,36 @@ fn kind_of(printed: &str) -> Option<JsonKind> {
 
 /// Returns true if a function of `mux` is called here with too few arguments.
 fn is_call_of_mux(context: &SeverityContext<'_>) -> bool {
-    let program = context.program;
-    let end = enclosing_call::end_of_chain(program, context.at);
-    let named = chain_before(program, end + 1).and_then(|chain| mux_path(program, &chain));
+    let tree = context.tree;
+    let chain = tree.chain(tree.whole_chain(context.at));
+    let named = chain.and_then(|chain| mux_path(tree, chain));
     named.is_some_and(|names| names.len() > 1 || is_builtin(&names))
 }
 
-/// Returns true if the first argument of a tool is a literal that is not an object.
+/// Returns true if the first of several arguments of a tool is a literal that is not an object.
 fn has_positional_arguments(context: &SeverityContext<'_>) -> bool {
-    let program = context.program;
-    let is_tool = argument_of(context).is_some_and(|names| !is_builtin(&names));
-    let first = program.parent(context.at).map_or(0, |open| open + 1);
-    let is_scalar = matches!(
-        program.kind(first),
-        Some(TokenKind::String | TokenKind::Number | TokenKind::Template)
-    );
-    is_tool && is_scalar && program.text(first + 1) == ","
+    let tree = context.tree;
+    let tool = argument_of(context).filter(|argument| !is_builtin(&argument.names));
+    let arguments = tool.map(|argument| tree.arguments(argument.call));
+    match arguments.unwrap_or_default().as_slice() {
+        [first, _, ..] => matches!(
+            tree.kind(*first),
+            "StringLiteral" | "NumericLiteral" | "TemplateLiteral"
+        ),
+        _ => false,
+    }
 }
 
 /// Returns true if a value is certainly called, constructed or iterated that cannot be.
 fn unusable(message: &str, context: &SeverityContext<'_>) -> bool {
-    let program = context.program;
+    let tree = context.tree;
     let of = message
         .split_once("Type '")
         .and_then(|(_, rest)| rest.split_once('\''))
         .map_or("", |(of, _)| of);
-    program.count_search(context.types);
+    tree.count_search(context.types);
     if members_of_type(context.types, of).is_some() {
-        return !is_test(program, context.at);
+        return !is_test(tree, context.at);
     }
     let wanted = if of.starts_with("Promise<") {
         WantedType::Promise
@@ -463,11 +472,10 @@ fn unusable(message: &str, context: &SeverityContext<'_>) -> bool {
         WantedType::Members
     };
     let is_union = of.contains(" | ") || message.contains("Not all constituents");
-    let end = enclosing_call::end_of_chain(program, context.at);
     !is_union
-        && !is_reassigned(program, program.text(context.at))
-        && is_certain(program, context.at)
-        && origins(context, wanted).is_known(context.at, end + 1)
+        && !is_reassigned(tree, tree.text(context.at))
+        && is_certain(tree, context.at)
+        && origins(context, wanted).is_known(tree.whole_chain(context.at))
 }
 
 fn has_too_many(first: &str) -> bool {

@@ -1,9 +1,10 @@
 //! A checker in a temporary directory, and small types to check against.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
 use mux_typecheck::{CheckFailure, CheckSettings, Checker, Diagnostic, TypeDeclarations};
 use mux_typegen::{ServerDecl, ToolDecl, checker_declarations};
+use mux_wire::program_wrapper::strip_bom_hashbang_and_fence;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -63,7 +64,15 @@ impl Setting {
         types: &TypeDeclarations,
         source: &str,
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
-        let verdict = tokio::time::timeout(HANG, self.checker.check(types, source)).await;
+        let plain = strip_bom_hashbang_and_fence(source);
+        // With a stack as large as a worker's.
+        let syntax = async move {
+            let reader = thread::Builder::new().stack_size(256 << 20);
+            let read = reader.spawn(move || mux_syntax::read_syntax(&plain));
+            Ok(read.unwrap().join().unwrap())
+        };
+        let checked = self.checker.check(types, source, syntax);
+        let verdict = tokio::time::timeout(HANG, checked).await;
         verdict.unwrap_or_else(|_| panic!("no verdict on {source:.80}"))
     }
 

@@ -508,7 +508,8 @@ fn unknown_name_of_a_type_is_a_warning() {
             found,
             with_type_names: Vec::new(),
         };
-        let judged = judge(&diagnostics, "let x: Issue", "/f", TYPES);
+        let program = "let x: Issue";
+        let judged = judge(&diagnostics, program, &tree_of(program), "/f", TYPES);
         assert_eq!(judged.first().map(|found| found.severity), expected);
     }
 }
@@ -695,6 +696,9 @@ fn type_is_certain_only_if_its_origin_shows_it() {
             Warning,
         ),
         ("const s: string = f(); s.¦toUppercase()", Warning),
+        ("const s = this; s.¦toUppercase()", Warning),
+        ("const s = await import(\"x\"); s.¦toUppercase()", Warning),
+        ("let { s = f() } = { s: \"x\" }; s.¦toUppercase()", Warning),
         ("const s = f(); s.¦toUppercase()", Warning),
         ("let s = \"x\"; s = f(s); s.¦toUppercase()", Warning),
         (
