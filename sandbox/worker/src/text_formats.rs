@@ -46,7 +46,7 @@ const FORMATS: [TextFormat; 6] = [
 /// The first position at which a text does not fit a format. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ParseError {
-    /// `None` for text without any of the formats.
+    /// `None` for text without any of the formats, and before the format is known.
     pub(crate) format: Option<TextFormat>,
     pub(crate) line: usize,
     pub(crate) column: usize,
@@ -92,9 +92,7 @@ impl TextFormat {
         };
         parsed.map_err(|error| ParseError {
             format: Some(self),
-            line: error.line,
-            column: error.column,
-            problem: error.problem,
+            ..error
         })
     }
 
@@ -159,31 +157,20 @@ pub(crate) fn parse(text: &str, format: Option<TextFormat>) -> Result<String, Pa
 
 /// The error for plain text, such as a sentence.
 fn plain_text(text: &str) -> ParseError {
-    let before = &text[..text.len() - text.trim_start().len()];
-    let (line, column) = position(before, before.len());
-    ParseError {
-        format: None,
-        line,
-        column,
-        problem: "this is plain text: neither JSON, JSON Lines, a Python literal, a YAML list or map, TSV nor CSV"
-            .to_owned(),
-    }
+    let blanks = text.len() - text.trim_start().len();
+    ParseError::at(
+        text,
+        blanks,
+        "this is plain text: neither JSON, JSON Lines, a Python literal, a YAML list or map, TSV nor CSV",
+    )
 }
 
-/// A problem at a position, before its format is known.
-#[derive(Debug)]
-struct Problem {
-    line: usize,
-    column: usize,
-    #[expect(clippy::struct_field_names, reason = "as in `ParseError`")]
-    problem: String,
-}
-
-impl Problem {
-    /// A problem at a byte of the text.
+impl ParseError {
+    /// An error at a byte of the text.
     fn at(text: &str, byte: usize, problem: impl Into<String>) -> Self {
         let (line, column) = position(text, byte);
         Self {
+            format: None,
             line,
             column,
             problem: problem.into(),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use csv::{Error, ErrorKind, ReaderBuilder, StringRecord};
 
 use super::{
-    Problem,
+    ParseError,
     json_output::{JsonOutput, OutputTooLarge},
 };
 
@@ -24,9 +24,9 @@ pub(super) fn csv_delimiter(text: &str) -> u8 {
     }
 }
 
-pub(super) fn parse(text: &str, delimiter: u8) -> Result<String, Problem> {
+pub(super) fn parse(text: &str, delimiter: u8) -> Result<String, ParseError> {
     let mut rows = JsonOutput::default();
-    let too_large = |OutputTooLarge| Problem::at(text, 0, Problem::too_large());
+    let too_large = |OutputTooLarge| ParseError::at(text, 0, ParseError::too_large());
     let mut reader = reader(text, delimiter);
     let headers = reader.headers().map_err(|error| problem(text, &error));
     let names = headers?.clone();
@@ -106,7 +106,7 @@ fn write_row(
     rows.raw(",")
 }
 
-fn problem(text: &str, error: &Error) -> Problem {
+fn problem(text: &str, error: &Error) -> ParseError {
     let problem = match error.kind() {
         ErrorKind::UnequalLengths {
             expected_len, len, ..
@@ -117,14 +117,15 @@ fn problem(text: &str, error: &Error) -> Problem {
 }
 
 /// A problem of the row at a position of the reader, which may be before blank lines.
-fn at_row(text: &str, position: Option<&csv::Position>, problem: String) -> Problem {
+fn at_row(text: &str, position: Option<&csv::Position>, problem: String) -> ParseError {
     let table = without_blank_lines(text);
     let byte = position.map_or(0, csv::Position::byte);
     let byte = usize::try_from(byte).map_or(table.len(), |byte| byte.min(table.len()));
     let rest = table.get(byte..).unwrap_or_default();
     let row = rest.trim_start_matches(['\n', '\r']);
     let (line, _) = super::position(text, text.len() - row.len());
-    Problem {
+    ParseError {
+        format: None,
         line,
         column: 1,
         problem,

@@ -6,21 +6,21 @@ use deno_core::{
 };
 
 use super::{
-    Problem,
+    ParseError,
     json_output::{JsonOutput, OutputTooLarge},
 };
 
 /// The text itself, if it is JSON.
-pub(super) fn parse(text: &str) -> Result<String, Problem> {
+pub(super) fn parse(text: &str) -> Result<String, ParseError> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(problem(text, 0, &error)),
     }
 }
 
-pub(super) fn parse_lines(text: &str) -> Result<String, Problem> {
+pub(super) fn parse_lines(text: &str) -> Result<String, ParseError> {
     let mut values = JsonOutput::default();
-    let too_large = |OutputTooLarge| Problem::at(text, 0, Problem::too_large());
+    let too_large = |OutputTooLarge| ParseError::at(text, 0, ParseError::too_large());
     values.raw("[").map_err(too_large)?;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -45,7 +45,7 @@ pub(super) fn has_lines(text: &str) -> bool {
 }
 
 /// The problem of a part of the text that begins at a byte.
-fn problem(text: &str, start: usize, error: &Error) -> Problem {
+fn problem(text: &str, start: usize, error: &Error) -> ParseError {
     let part = &text[start..];
     // A column counts bytes from 1, and is 0 at the end of a line.
     let lines_before = part
@@ -55,5 +55,5 @@ fn problem(text: &str, start: usize, error: &Error) -> Problem {
     let byte = start + line_start + error.column().saturating_sub(1);
     let words = error.to_string();
     let words = words.split(" at line ").next().unwrap_or_default();
-    Problem::at(text, byte.min(text.len()), words)
+    ParseError::at(text, byte.min(text.len()), words)
 }

@@ -1,9 +1,8 @@
 //! JSON that is written piece by piece, up to a limit.
 
-use std::{
-    fmt::{self, Display, Write},
-    ops::RangeInclusive,
-};
+use std::{fmt::Display, ops::RangeInclusive};
+
+use deno_core::serde_json;
 
 use super::MAX_OUTPUT_BYTES;
 
@@ -63,16 +62,11 @@ impl JsonOutput {
     }
 
     pub(super) fn string(&mut self, string: &str) -> Result<(), OutputTooLarge> {
-        self.raw("\"")?;
-        let mut plain_from = 0;
-        let escaped = |c: char| matches!(c, '"' | '\\') || c < ' ';
-        for (at, c) in string.char_indices().filter(|(_, c)| escaped(*c)) {
-            self.raw(&string[plain_from..at])?;
-            self.raw(&EscapedChar(c).to_string())?;
-            plain_from = at + c.len_utf8();
+        // A string is not shorter as JSON.
+        if self.text.len() + string.len() > MAX_OUTPUT_BYTES {
+            return Err(OutputTooLarge);
         }
-        self.raw(&string[plain_from..])?;
-        self.raw("\"")
+        self.raw(&serde_json::to_string(string).unwrap_or_default())
     }
 
     /// Removes the comma after the last member.
@@ -81,22 +75,5 @@ impl JsonOutput {
             self.text.pop();
         }
         self.raw(bracket)
-    }
-}
-
-struct EscapedChar(char);
-
-impl Display for EscapedChar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            '\n' => f.write_str("\\n"),
-            '\t' => f.write_str("\\t"),
-            '\r' => f.write_str("\\r"),
-            c @ ('"' | '\\') => {
-                f.write_char('\\')?;
-                f.write_char(c)
-            }
-            c => write!(f, "\\u{:04x}", u32::from(c)),
-        }
     }
 }

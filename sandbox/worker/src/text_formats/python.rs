@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{
-    MAX_DEPTH, Problem,
+    MAX_DEPTH, ParseError,
     json_output::{JsonOutput, OutputTooLarge},
 };
 
@@ -17,7 +17,7 @@ const MAX_STRING_PREFIX: usize = 2;
 /// The length of `\ude00`.
 const LOW_SURROGATE_BYTES: usize = 6;
 
-pub(super) fn parse(text: &str) -> Result<String, Problem> {
+pub(super) fn parse(text: &str) -> Result<String, ParseError> {
     let mut parser = Parser {
         text,
         at: 0,
@@ -46,9 +46,9 @@ struct StringKind {
 }
 
 impl<'a> Parser<'a> {
-    fn value(&mut self, depth: usize) -> Result<(), Problem> {
+    fn value(&mut self, depth: usize) -> Result<(), ParseError> {
         if depth > MAX_DEPTH {
-            return Err(self.problem(Problem::too_deep()));
+            return Err(self.problem(ParseError::too_deep()));
         }
         self.skip_blanks();
         match self.peek() {
@@ -66,14 +66,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn items(&mut self, open: char, close: char, depth: usize) -> Result<(), Problem> {
+    fn items(&mut self, open: char, close: char, depth: usize) -> Result<(), ParseError> {
         self.expect(open)?;
         self.write(|output| output.raw("["))?;
         self.rest_of_items(close, depth)
     }
 
     /// The items up to the closing bracket.
-    fn rest_of_items(&mut self, close: char, depth: usize) -> Result<(), Problem> {
+    fn rest_of_items(&mut self, close: char, depth: usize) -> Result<(), ParseError> {
         while !self.takes(close) {
             self.value(depth + 1)?;
             self.write(|output| output.raw(","))?;
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A tuple, or a value in parentheses.
-    fn tuple(&mut self, depth: usize) -> Result<(), Problem> {
+    fn tuple(&mut self, depth: usize) -> Result<(), ParseError> {
         self.expect('(')?;
         let begin = self.output.len();
         self.write(|output| output.raw("["))?;
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Only the text after the first value tells a dict from a set.
-    fn dict_or_set(&mut self, depth: usize) -> Result<(), Problem> {
+    fn dict_or_set(&mut self, depth: usize) -> Result<(), ParseError> {
         self.expect('{')?;
         if self.takes('}') {
             return self.write(|output| output.raw("{}"));
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a key, and writes its value.
-    fn key(&mut self, depth: usize) -> Result<Key, Problem> {
+    fn key(&mut self, depth: usize) -> Result<Key, ParseError> {
         self.skip_blanks();
         let start = self.at;
         let written_from = self.output.len();
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Replaces the value of a key that is not a string by its source.
-    fn name_key(&mut self, key: Key) -> Result<(), Problem> {
+    fn name_key(&mut self, key: Key) -> Result<(), ParseError> {
         if key.is_string {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A comma, or nothing before the closing bracket.
-    fn separator(&mut self, close: char) -> Result<(), Problem> {
+    fn separator(&mut self, close: char) -> Result<(), ParseError> {
         self.skip_blanks();
         if self.takes(',') || self.peek() == Some(close) {
             return Ok(());
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         Err(self.problem(format!("`,` or `{close}` is expected here")))
     }
 
-    fn word(&mut self) -> Result<(), Problem> {
+    fn word(&mut self) -> Result<(), ParseError> {
         let rest = &self.text[self.at..];
         let word = first_word(rest);
         let json = match word {
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         self.write(|output| output.raw(json))
     }
 
-    fn number(&mut self) -> Result<(), Problem> {
+    fn number(&mut self) -> Result<(), ParseError> {
         let rest = &self.text[self.at..];
         let digits = rest.trim_start_matches(['+', '-']);
         let signs = &rest[..rest.len() - digits.len()];
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Strings beside each other, which are one.
-    fn strings(&mut self) -> Result<String, Problem> {
+    fn strings(&mut self) -> Result<String, ParseError> {
         let mut string = String::new();
         while let Some(kind) = self.string_kind() {
             self.string(kind, &mut string)?;
@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
         Ok(string)
     }
 
-    fn string(&mut self, kind: StringKind, string: &mut String) -> Result<(), Problem> {
+    fn string(&mut self, kind: StringKind, string: &mut String) -> Result<(), ParseError> {
         let rest = &self.text[self.at..];
         let opening = rest.find(['\'', '"']).unwrap_or_default();
         let start = self.at;
@@ -269,13 +269,13 @@ impl<'a> Parser<'a> {
                     self.at += c.len_utf8();
                     string.push(c);
                 }
-                None => return Err(Problem::at(self.text, start, "the string does not end")),
+                None => return Err(ParseError::at(self.text, start, "the string does not end")),
             }
         }
     }
 
     /// An escape, by Python's rules: an unknown escape is kept unchanged.
-    fn escape(&mut self, kind: StringKind, string: &mut String) -> Result<(), Problem> {
+    fn escape(&mut self, kind: StringKind, string: &mut String) -> Result<(), ParseError> {
         let after = &self.text[self.at + 1..];
         let Some(c) = after.chars().next() else {
             return Err(self.problem("the string does not end"));
@@ -349,7 +349,7 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), Problem> {
+    fn expect(&mut self, wanted: char) -> Result<(), ParseError> {
         if self.takes(wanted) {
             return Ok(());
         }
@@ -359,12 +359,12 @@ impl<'a> Parser<'a> {
     fn write(
         &mut self,
         write: impl FnOnce(&mut JsonOutput) -> Result<(), OutputTooLarge>,
-    ) -> Result<(), Problem> {
-        write(&mut self.output).map_err(|OutputTooLarge| self.problem(Problem::too_large()))
+    ) -> Result<(), ParseError> {
+        write(&mut self.output).map_err(|OutputTooLarge| self.problem(ParseError::too_large()))
     }
 
-    fn problem(&self, problem: impl Into<String>) -> Problem {
-        Problem::at(self.text, self.at, problem)
+    fn problem(&self, problem: impl Into<String>) -> ParseError {
+        ParseError::at(self.text, self.at, problem)
     }
 }
 

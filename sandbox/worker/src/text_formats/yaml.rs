@@ -12,7 +12,7 @@ use serde_saphyr::{
 };
 
 use super::{
-    MAX_DEPTH, Problem,
+    MAX_DEPTH, ParseError,
     json_output::{JsonOutput, OutputTooLarge},
 };
 
@@ -30,11 +30,11 @@ const MAX_BLOCK_HEADER: usize = 3;
 /// contains the value.
 const SPANNED: &str = "__yaml_spanned";
 
-pub(super) fn parse(text: &str) -> Result<String, Problem> {
+pub(super) fn parse(text: &str) -> Result<String, ParseError> {
     let documents = documents(text);
     let mut output = JsonOutput::default();
     let is_single = documents.len() == 1;
-    let too_large = |OutputTooLarge| Problem::at(text, 0, Problem::too_large());
+    let too_large = |OutputTooLarge| ParseError::at(text, 0, ParseError::too_large());
     if !is_single {
         output.raw("[").map_err(too_large)?;
     }
@@ -166,11 +166,12 @@ fn options() -> Options {
     options
 }
 
-fn problem(document: &Document<'_>, error: &Error) -> Problem {
+fn problem(document: &Document<'_>, error: &Error) -> ParseError {
     let location = error.location();
     let place = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
     let words = UserMessageFormatter.format_message(error);
-    Problem {
+    ParseError {
+        format: None,
         line: document.lines_before + place(location.map(|at| at.line())).unwrap_or(1).max(1),
         column: place(location.map(|at| at.column())).unwrap_or(1).max(1),
         problem: words.lines().next().unwrap_or_default().to_owned(),
@@ -202,7 +203,7 @@ struct SpannedVisitor<'a>(Transcoder<'a>);
 struct ValueTranscoder<'b, 'a>(&'b mut Transcoder<'a>);
 
 fn too_large<E: de::Error>(_: OutputTooLarge) -> E {
-    E::custom(Problem::too_large())
+    E::custom(ParseError::too_large())
 }
 
 /// True for the numbers of YAML 1.1 that are strings in YAML 1.2, such as `0b11`.
