@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::Tool;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict, UncheckableSchema};
-use mux_text::did_you_mean::nearest;
+use mux_text::did_you_mean::suggestion;
 use mux_typegen::normal_form::{JsonTypes, SchemaView};
 
 /// The maximum number of undeclared arguments that an error names.
@@ -113,9 +113,9 @@ impl Tool {
             .filter(|name| !declared.contains(&name.as_str()));
         let mistakes: Vec<String> = unknown
             .take(MAX_UNDECLARED_NAMES)
-            .map(|name| match nearest(name, declared.iter().copied()) {
-                Some(near) => format!("there is no argument {name:?} (did you mean {near:?}?)"),
-                None => format!("there is no argument {name:?}"),
+            .map(|name| {
+                let suggestion = suggestion(name, declared.iter().copied());
+                format!("there is no argument {name:?}{suggestion}")
             })
             .collect();
         if mistakes.is_empty() {

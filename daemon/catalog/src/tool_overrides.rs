@@ -12,7 +12,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use mux_settings::{ToolOverride, ToolOverrides};
-use mux_text::{did_you_mean::nearest, digest::Digest, loose_name::fold};
+use mux_text::{did_you_mean::suggestion, digest::Digest, loose_name::fold};
 use mux_typegen::{
     names::spell,
     normal_form::{JsonTypes, SchemaView},
@@ -152,13 +152,12 @@ pub(super) fn apply(
             meant.push((place, written, read));
         } else {
             let names = tools.iter().map(|tool| tool.name.as_str());
-            let near = nearest(written, names);
-            let near = near.map(|near| format!(" (did you mean {near:?}?)"));
+            let suggestion = suggestion(written, names);
             mistakes.push(OverrideMistake {
                 written: written.to_owned(),
                 tool: None,
                 is_of_entry: false,
-                problem: format!("the server lists no such tool{}", near.unwrap_or_default()),
+                problem: format!("the server lists no such tool{suggestion}"),
             });
         }
     }
@@ -246,12 +245,8 @@ fn check_value(schema: &Value, name: &str, value: &Value) -> Result<(), String> 
     if let Some(declared) = declared_names(schema)
         && !declared.contains(&name)
     {
-        let near = nearest(name, declared.into_iter());
-        let near = near.map(|near| format!(" (did you mean {near:?}?)"));
-        return Err(format!(
-            "is not an argument of the tool{}",
-            near.unwrap_or_default()
-        ));
+        let suggestion = suggestion(name, declared.into_iter());
+        return Err(format!("is not an argument of the tool{suggestion}"));
     }
     let view = SchemaView::new(schema);
     let member = view.member(name);

@@ -15,6 +15,12 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     nearest_few(name, known, 1).into_iter().next()
 }
 
+/// The end of an error about a name: the most similar name. Empty if none is similar enough.
+pub fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = nearest(name, known);
+    near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"))
+}
+
 /// Up to `most` similar names, the most similar first.
 pub fn nearest_few<'a>(
     name: &str,

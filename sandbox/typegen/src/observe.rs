@@ -35,9 +35,6 @@ const MAX_SERIALIZED_BYTES: usize = 512 * 1024;
 
 const SHAPE_VERSION: u8 = 2;
 
-/// Shapes of this version have no witnesses. Only their text form is read.
-const SHAPE_VERSION_WITHOUT_WITNESSES: u8 = 1;
-
 /// The shape of the results of one tool so far. Never has a value.
 ///
 /// Results are merged: a field that was missing once is optional, values of several kinds become a union, and arrays
@@ -212,12 +209,6 @@ impl ResultShape {
             return None;
         }
         let kept: SerializedShape<ShapeNode> = serde_json::from_slice(bytes).ok()?;
-        if kept.version == SHAPE_VERSION_WITHOUT_WITNESSES {
-            return Some(Self {
-                texts: kept.texts,
-                ..Self::default()
-            });
-        }
         let sound = kept.version == SHAPE_VERSION
             && kept.seen.is_valid()
             && kept.depth <= MAX_SHAPE_DEPTH
