@@ -40,7 +40,7 @@ pub(super) fn schema(
                             object, { id: true, author: { name: true } }.",
         }));
     }
-    let mut whole = object(properties, required);
+    let mut whole = object(&properties, required);
     let definitions = closure.definitions();
     if !definitions.is_empty() {
         whole["$defs"] = definitions.into();
@@ -132,7 +132,7 @@ impl<'a> ArgumentSchemaBuilder<'a> {
             }
             TypeShape::Input { fields, one_of } => {
                 let (properties, required) = self.members(fields);
-                let mut object = object(properties, required);
+                let mut object = object(&properties, required);
                 if *one_of {
                     object["minProperties"] = 1.into();
                     object["maxProperties"] = 1.into();
@@ -171,7 +171,7 @@ fn unlisted(schema: &GraphqlSchema, name: &str) -> Value {
 }
 
 /// An object without other members.
-fn object(properties: Map<String, Value>, required: Vec<Value>) -> Value {
+fn object(properties: &Map<String, Value>, required: Vec<Value>) -> Value {
     let mut object = json!({
         "type": "object",
         "properties": properties,
