@@ -36,6 +36,19 @@ pub(super) fn texts_of(call: &LoggedCall) -> impl Iterator<Item = &str> {
     [&*call.arguments].into_iter().chain(result)
 }
 
+/// The value that an event shows.
+pub(super) fn shown_value(event: &Event) -> Option<&str> {
+    match &event.event {
+        EventKind::Emitted {
+            part: Held::Value(value),
+        }
+        | EventKind::Ended {
+            outcome: Outcome::Result(value),
+        } => Some(value.as_str()),
+        _ => None,
+    }
+}
+
 /// True if arguments and results of this call are not kept.
 pub(super) fn is_bare(call: &LoggedCall, bare_servers: &BTreeSet<String>) -> bool {
     if bare_servers.is_empty() {

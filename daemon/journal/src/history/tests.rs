@@ -126,6 +126,24 @@ async fn run_of_an_earlier_daemon_is_shown_with_program_calls_and_events() {
 }
 
 #[tokio::test]
+async fn secret_that_a_result_announces_is_masked_in_the_events() {
+    let home = tempfile::tempdir().unwrap();
+    let history = open(&home);
+    let run = begin_run(&history, "a-1", "return 1", "small");
+    let result = serde_json::json!({ "password": "open sesame" });
+    run.push(EventKind::Ended {
+        outcome: Outcome::Result(result.into()),
+    });
+    history.flush().await;
+    let events = history.events("a-1", &ALL, 0, 1 << 20).unwrap().unwrap();
+    let shown = format!("{events:?}");
+    assert!(
+        shown.contains("***") && !shown.contains("sesame"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
 async fn client_reads_its_own_runs_only() {
     let home = tempfile::tempdir().unwrap();
     let history = open(&home);

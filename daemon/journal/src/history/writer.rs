@@ -203,7 +203,8 @@ impl Store {
             let texts = calls.flat_map(|(_, call)| masking::texts_of(call));
             let input = part.is_first.then_some(&*run.program.input);
             let secrets = self.announced.entry(run.id.clone()).or_default();
-            masking::add_announced_secrets(secrets, texts.chain(input));
+            let shown = part.events.iter().filter_map(masking::shown_value);
+            masking::add_announced_secrets(secrets, texts.chain(input).chain(shown));
         }
     }
 
