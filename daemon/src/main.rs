@@ -299,7 +299,7 @@ fn build_setup(
 /// The exporter of spans, if it is built in.
 fn span_exporter() -> Option<trace::CollectorFactory> {
     #[cfg(feature = "otel")]
-    let exporter = Some(otel::start as trace::CollectorFactory);
+    let exporter = Some(otel::START);
     #[cfg(not(feature = "otel"))]
     let exporter = None;
     exporter

@@ -12,7 +12,9 @@ mod otlp_message;
 use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use mux_telemetry::trace::{CollectorEndpoint, EndedSpan, SpanCollector, SpanCounts};
+use mux_telemetry::trace::{
+    CollectorEndpoint, CollectorFactory, EndedSpan, SpanCollector, SpanCounts,
+};
 use parking_lot::Mutex;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -24,9 +26,7 @@ const MAX_QUEUED_SPANS: usize = 2048;
 /// How long the last spans may take to be sent.
 const SPAN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn start(to: CollectorEndpoint) -> Result<Arc<dyn SpanCollector>, String> {
-    Ok(Arc::new(OtlpCollector::start(to)?))
-}
+pub(crate) const START: CollectorFactory = |to| Ok(Arc::new(OtlpCollector::start(to)?));
 
 struct OtlpCollector {
     queue: mpsc::Sender<EndedSpan>,

@@ -43,7 +43,7 @@ fn destination(port: u16) -> CollectorEndpoint {
 }
 
 fn tracer(to: CollectorEndpoint) -> Tracer {
-    let tracer = Tracer::new(Some(start));
+    let tracer = Tracer::new(Some(START));
     tracer.send_to(Some(Ok(to)));
     tracer
 }
