@@ -44,7 +44,7 @@ use self::{
 struct UiState {
     guard: RequestAuthorizer,
     once: OneTimeCode,
-    line: Arc<SharedConnection>,
+    connection: Arc<SharedConnection>,
     feed: Arc<DaemonFeed>,
     /// Permits for requests that may take long.
     long_requests: Semaphore,
@@ -59,7 +59,7 @@ impl UiState {
         request: R,
         method: impl AsyncFnOnce(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
     ) -> ApiResult<T> {
-        let answer = self.line.request(timeout_seconds, request, method);
+        let answer = self.connection.request(timeout_seconds, request, method);
         Ok(Json(answer.await?))
     }
 }
@@ -105,12 +105,12 @@ impl UiServer {
         session: Session,
         over: CancellationToken,
     ) -> io::Result<()> {
-        let line = SharedConnection::new(dirs, me, session);
-        let feed = DaemonFeed::new(Arc::clone(&line));
+        let connection = SharedConnection::new(dirs, me, session);
+        let feed = DaemonFeed::new(Arc::clone(&connection));
         let state = Arc::new(UiState {
             guard: RequestAuthorizer::new(self.port, self.token),
             once: self.once,
-            line: Arc::clone(&line),
+            connection: Arc::clone(&connection),
             feed: Arc::clone(&feed),
             long_requests: Semaphore::new(actions::MAX_LONG_REQUESTS),
             over: over.clone(),
@@ -120,7 +120,7 @@ impl UiServer {
         let served = served.with_graceful_shutdown(over.cancelled_owned());
         tokio::select! {
             served = served.into_future() => served,
-            never = line.reconnect_forever() => match never {},
+            never = connection.reconnect_forever() => match never {},
             never = feed.poll_forever() => match never {},
         }
     }

@@ -163,13 +163,13 @@ async fn start_and_follow(
     if has_stored {
         transcript.add_stored_value();
     }
-    let (line, run) = access
+    let (connection, run) = access
         .link
-        .send_with_retry(|line| {
+        .send_with_retry(|connection| {
             let request = request.clone();
             async move {
-                let run = mux_client::start(&line.session, request).await?;
-                Ok((line, run))
+                let run = mux_client::start(&connection.session, request).await?;
+                Ok((connection, run))
             }
         })
         .await?;
@@ -179,10 +179,10 @@ async fn start_and_follow(
     if detach {
         return Ok(transcript.running_result(&run, access.reader.structured));
     }
-    let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
+    let mut cancel = CancelOnDrop(Some((Arc::clone(&connection), run.clone())));
     let followed = FollowedRun {
         access,
-        line: &line,
+        connection: &connection,
         run: &run,
     };
     let result = Box::pin(followed.follow(transcript, None, job)).await;
@@ -209,14 +209,14 @@ async fn execute_resume(
         .wait_seconds
         .unwrap_or(DEFAULT_RESUME_WAIT_SECONDS)
         .clamp(0.0, MAX_RESUME_WAIT_SECONDS);
-    let line = access.link.open().await?;
+    let connection = access.link.open().await?;
     let wait = Duration::from_secs_f64(seconds);
     let has_stored = !job.runs_without_stored_values.contains(&asked.run);
     let request = ResumeRequest {
         id: asked.run,
         detach: false,
     };
-    let client = &line.session.client;
+    let client = &connection.session.client;
     let resumed = client.resume_run(within_seconds(30), request).await;
     let run = resumed.map_err(rpc_error)??.run;
     let mut transcript =
@@ -228,7 +228,7 @@ async fn execute_resume(
     }
     let followed = FollowedRun {
         access,
-        line: &line,
+        connection: &connection,
         run: &run,
     };
     Box::pin(followed.follow(transcript, Some(wait), job)).await
@@ -237,7 +237,7 @@ async fn execute_resume(
 /// A run whose events are read on a connection.
 struct FollowedRun<'a> {
     access: &'a DaemonAccess,
-    line: &'a Arc<DaemonConnection>,
+    connection: &'a Arc<DaemonConnection>,
     run: &'a str,
 }
 
@@ -249,7 +249,11 @@ impl FollowedRun<'_> {
         wait: Option<Duration>,
         job: JobContext,
     ) -> Result<CallToolResult, Error> {
-        let FollowedRun { access, line, run } = self;
+        let FollowedRun {
+            access,
+            connection,
+            run,
+        } = self;
         let cause = Cause::Run(run.to_owned());
         let _registration =
             job.question_router
@@ -257,7 +261,7 @@ impl FollowedRun<'_> {
         let (tell, mut progress) = mpsc::unbounded_channel();
         let wants_progress = job.progress_sender.wants_progress();
         let watching = async {
-            let finished = mux_client::watch(&line.session, run, 0, |event| {
+            let finished = mux_client::watch(&connection.session, run, 0, |event| {
                 transcript.add(event);
                 if wants_progress && let Some(words) = progress_message(event) {
                     // The receiver lives as long as this future.
@@ -281,7 +285,7 @@ impl FollowedRun<'_> {
             Some(finished) => {
                 let outcome = finished?.outcome;
                 Ok(transcript
-                    .into_tool_result(run, &outcome, line, access)
+                    .into_tool_result(run, &outcome, connection, access)
                     .await)
             }
         }
@@ -326,13 +330,13 @@ pub(super) fn direct_call(
                 arguments: Value::Object(arguments).into(),
                 ..CallRequest::default()
             };
-            let (line, held) = send_call(link, asked, job).await?;
+            let (connection, held) = send_call(link, asked, job).await?;
             let held = if whole {
-                Held::Value(line.full_value(held).await?)
+                Held::Value(connection.full_value(held).await?)
             } else {
                 held
             };
-            Ok(tool_results::direct_result(held, &line, &origin, &access).await)
+            Ok(tool_results::direct_result(held, &connection, &origin, &access).await)
         };
         let result = called
             .await
@@ -516,11 +520,11 @@ struct CancelOnDrop(Option<(Arc<DaemonConnection>, String)>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let Some((line, run)) = self.0.take() else {
+        let Some((connection, run)) = self.0.take() else {
             return;
         };
         tokio::spawn(async move {
-            let client = &line.session.client;
+            let client = &connection.session.client;
             // Cancelling a run that has ended is harmless.
             drop(client.cancel_run(within_seconds(10), run).await);
         });

@@ -110,7 +110,7 @@ struct DaemonLinkInner {
     /// The connection for the next request.
     slot: Mutex<Arc<ConnectionSlot>>,
     /// Sends each new connection to the follower.
-    lines: mpsc::UnboundedSender<Arc<DaemonConnection>>,
+    connections: mpsc::UnboundedSender<Arc<DaemonConnection>>,
     listener: Mutex<Option<ConnectionReceiver>>,
     approves: AtomicBool,
     /// The number of connections opened so far.
@@ -122,7 +122,7 @@ pub(super) type ConnectionReceiver = mpsc::UnboundedReceiver<Arc<DaemonConnectio
 /// A connection that may not be open yet.
 struct ConnectionSlot {
     me: ClientIdentity,
-    line: OnceCell<Arc<DaemonConnection>>,
+    connection: OnceCell<Arc<DaemonConnection>>,
     over: CancellationToken,
 }
 
@@ -130,13 +130,15 @@ impl ConnectionSlot {
     fn new(me: ClientIdentity) -> Arc<Self> {
         Arc::new(Self {
             me,
-            line: OnceCell::new(),
+            connection: OnceCell::new(),
             over: CancellationToken::new(),
         })
     }
 
-    fn holds(&self, line: &Arc<DaemonConnection>) -> bool {
-        self.line.get().is_some_and(|own| Arc::ptr_eq(own, line))
+    fn holds(&self, connection: &Arc<DaemonConnection>) -> bool {
+        self.connection
+            .get()
+            .is_some_and(|own| Arc::ptr_eq(own, connection))
     }
 }
 
@@ -149,12 +151,12 @@ impl DaemonLink {
             profile: options.profile.map(|profile| profile.name.clone()),
             ..ClientIdentity::new("mux mcp", version::BUILD)
         };
-        let (lines, listener) = mpsc::unbounded_channel();
+        let (connections, listener) = mpsc::unbounded_channel();
         Self(Arc::new(DaemonLinkInner {
             dirs,
             program,
             slot: Mutex::new(ConnectionSlot::new(me)),
-            lines,
+            connections,
             listener: Mutex::new(Some(listener)),
             approves: AtomicBool::new(false),
             opened: watch::Sender::new(0),
@@ -164,16 +166,16 @@ impl DaemonLink {
     /// An open connection. Starts a daemon if none is running.
     pub(super) async fn open(&self) -> Result<Arc<DaemonConnection>, Error> {
         let slot = self.slot();
-        if let Some(line) = slot.line.get() {
-            return Ok(Arc::clone(line));
+        if let Some(connection) = slot.connection.get() {
+            return Ok(Arc::clone(connection));
         }
         let DaemonLinkInner { dirs, program, .. } = &*self.0;
         let opening = || async {
             let session = mux_client::connect_or_spawn(dirs, program.clone(), &slot.me).await?;
             Ok(self.prepare_connection(&slot, session).await)
         };
-        let line = Box::pin(slot.line.get_or_try_init(opening)).await;
-        line.cloned().map_err(connect_error_for_agent)
+        let connection = Box::pin(slot.connection.get_or_try_init(opening)).await;
+        connection.cloned().map_err(connect_error_for_agent)
     }
 
     /// Opens a connection if a daemon is running.
@@ -183,7 +185,7 @@ impl DaemonLink {
             let session = mux_client::connect(&self.0.dirs, &slot.me).await?;
             Ok::<_, ConnectError>(self.prepare_connection(&slot, session).await)
         };
-        slot.line.get_or_try_init(opening).await.is_ok()
+        slot.connection.get_or_try_init(opening).await.is_ok()
     }
 
     /// Sends a request to the daemon. If the daemon refuses because it is shutting down, the request had no effect and
@@ -196,10 +198,10 @@ impl DaemonLink {
         F: Future<Output = Result<T, Error>>,
     {
         for _ in 0..MAX_SHUTDOWN_REFUSALS {
-            let line = self.open().await?;
+            let connection = self.open().await?;
             // tarpc's futures have several KiB, and those around them are moved before they are polled.
-            match Box::pin(question(Arc::clone(&line))).await {
-                Err(error) if error.is_ending() => self.mark_broken(&line),
+            match Box::pin(question(Arc::clone(&connection))).await {
+                Err(error) if error.is_ending() => self.mark_broken(&connection),
                 answer => return answer,
             }
         }
@@ -213,16 +215,16 @@ impl DaemonLink {
         request: R,
         method: impl AsyncFn(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
     ) -> Result<(Arc<DaemonConnection>, T), Error> {
-        let asked = self.send_with_retry(|line| {
+        let asked = self.send_with_retry(|connection| {
             let request = request.clone();
             let method = &method;
             async move {
-                let client = &line.session.client;
+                let client = &connection.session.client;
                 let answer = method(client, within_seconds(timeout_seconds), request).await;
                 if answer.as_ref().is_err_and(breaks_connection) {
-                    self.mark_broken(&line);
+                    self.mark_broken(&connection);
                 }
-                Ok((line, answer.map_err(rpc_error)??))
+                Ok((connection, answer.map_err(rpc_error)??))
             }
         });
         asked.await
@@ -235,9 +237,9 @@ impl DaemonLink {
     ) -> Result<(Arc<DaemonConnection>, Held), Error> {
         let timeout_seconds = HUNG_CALL_TIMEOUT.as_secs();
         let called = self.request_with_connection(timeout_seconds, request, MuxClient::call);
-        let (line, answer) = called.await?;
-        line.wait_for_notices(answer.last_notice).await;
-        Ok((line, answer.result))
+        let (connection, answer) = called.await?;
+        connection.wait_for_notices(answer.last_notice).await;
+        Ok((connection, answer.result))
     }
 
     /// Sends one request. Returns the response.
@@ -252,9 +254,9 @@ impl DaemonLink {
     }
 
     /// Marks a connection as broken: the next request opens another one.
-    pub(super) fn mark_broken(&self, line: &Arc<DaemonConnection>) {
-        line.over.cancel();
-        self.replace(|current| current.holds(line).then(|| current.me.clone()));
+    pub(super) fn mark_broken(&self, connection: &Arc<DaemonConnection>) {
+        connection.over.cancel();
+        self.replace(|current| current.holds(connection).then(|| current.me.clone()));
     }
 
     /// Changes the client's identity for future requests. Requests in flight are not affected.
@@ -320,11 +322,11 @@ impl DaemonLink {
         // Before any other request, because the daemon must be able to deliver servers' questions to us.
         let listening = self.notices_request(0, 0);
         drop(session.client.notices(within_seconds(5), listening).await);
-        let line = DaemonConnection::new(session, slot.over.clone());
+        let connection = DaemonConnection::new(session, slot.over.clone());
         self.0.opened.send_modify(|count| *count += 1);
         // The follower ends only when the process is about to end.
-        drop(self.0.lines.send(Arc::clone(&line)));
-        line
+        drop(self.0.connections.send(Arc::clone(&connection)));
+        connection
     }
 }
 

@@ -42,24 +42,24 @@ pub(super) struct NoticeFollower {
 impl NoticeFollower {
     /// Follows every connection until the process ends.
     pub(super) async fn follow_forever(self) {
-        let Some(mut lines) = self.link.take_connections() else {
+        let Some(mut connections) = self.link.take_connections() else {
             return;
         };
         tokio::spawn(self.clone().announce_list_changes(self.changed.subscribe()));
         let mut first = true;
-        while let Some(line) = lines.recv().await {
+        while let Some(connection) = connections.recv().await {
             // In a separate task: questions must arrive immediately, even while subscriptions are being renewed.
-            tokio::spawn(self.clone().follow_connection(Arc::clone(&line)));
+            tokio::spawn(self.clone().follow_connection(Arc::clone(&connection)));
             if !first {
-                tokio::spawn(self.clone().resume_after_reconnect(line));
+                tokio::spawn(self.clone().resume_after_reconnect(connection));
             }
             first = false;
         }
     }
 
     /// Renews subscriptions and checks all lists, because the daemon may be a new one.
-    async fn resume_after_reconnect(self, line: Arc<DaemonConnection>) {
-        self.subscriptions.renew_all(&line).await;
+    async fn resume_after_reconnect(self, connection: Arc<DaemonConnection>) {
+        self.subscriptions.renew_all(&connection).await;
         self.changed.send_modify(|changed| {
             *changed = ListChanges {
                 tools: true,
@@ -69,9 +69,9 @@ impl NoticeFollower {
         });
     }
 
-    async fn follow_connection(self, line: Arc<DaemonConnection>) {
+    async fn follow_connection(self, connection: Arc<DaemonConnection>) {
         let mut after = 0;
-        let waiters = line.waiters.lock().take();
+        let waiters = connection.waiters.lock().take();
         let Some(mut waiters) = waiters else {
             return;
         };
@@ -81,7 +81,10 @@ impl NoticeFollower {
             let request = self
                 .link
                 .notices_request(after, if hurry { 0 } else { NOTICE_POLL_MS });
-            let answer = line.session.client.notices(within_seconds(60), request);
+            let answer = connection
+                .session
+                .client
+                .notices(within_seconds(60), request);
             let answer = tokio::select! {
                 biased;
                 answer = answer => answer,
@@ -98,8 +101,8 @@ impl NoticeFollower {
                 Ok(Ok(page)) => {
                     for notice in page.notices {
                         after = notice.seq;
-                        self.handle_notice(&line, notice).await;
-                        line.set_handled(after);
+                        self.handle_notice(&connection, notice).await;
+                        connection.set_handled(after);
                     }
                     if hurry {
                         for waiter in waiting.drain(..) {
@@ -112,11 +115,11 @@ impl NoticeFollower {
                 Ok(Err(_)) | Err(_) => break,
             }
             // Another connection has replaced this one, and no request uses it any more.
-            if line.is_connection_closed() && Arc::strong_count(&line) == 1 {
+            if connection.is_connection_closed() && Arc::strong_count(&connection) == 1 {
                 return;
             }
         }
-        self.link.mark_broken(&line);
+        self.link.mark_broken(&connection);
         let mut pause = MIN_RECONNECT_DELAY;
         let mut opened = self.link.watch_opened();
         opened.mark_unchanged();
@@ -129,7 +132,7 @@ impl NoticeFollower {
         }
     }
 
-    async fn handle_notice(&self, line: &Arc<DaemonConnection>, notice: Notice) {
+    async fn handle_notice(&self, connection: &Arc<DaemonConnection>, notice: Notice) {
         match notice.notice {
             NoticeKind::Changed {
                 tools,
@@ -188,7 +191,7 @@ impl NoticeFollower {
                 ..
             } => {
                 let question = ServerQuestion {
-                    line: Arc::clone(line),
+                    connection: Arc::clone(connection),
                     ask,
                     server: (!own).then_some(server),
                     key,
@@ -215,10 +218,12 @@ impl NoticeFollower {
             NoticeKind::ElicitationComplete { id, .. } => {
                 self.audience.notify_elicitation_complete(&id).await;
             }
-            NoticeKind::Withdrawn { ask } => self.question_router.withdraw_question(line, ask),
+            NoticeKind::Withdrawn { ask } => {
+                self.question_router.withdraw_question(connection, ask);
+            }
             // Requests in flight finish on this connection. New ones go to the next daemon.
             NoticeKind::Leaving {} => {
-                self.link.mark_broken(line);
+                self.link.mark_broken(connection);
                 let link = self.link.clone();
                 tokio::spawn(async move { link.reopen().await });
             }

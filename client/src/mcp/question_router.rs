@@ -22,7 +22,7 @@ const EARLY_QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A question of a server, or of muxd, to the agent.
 pub(super) struct ServerQuestion {
-    pub(super) line: Arc<DaemonConnection>,
+    pub(super) connection: Arc<DaemonConnection>,
     pub(super) ask: u64,
     /// The server that asks, or `None` if muxd itself does.
     pub(super) server: Option<String>,
@@ -49,7 +49,7 @@ impl ServerQuestion {
     async fn send(&self, answer: Answer) -> Result<(), Error> {
         let ask = self.ask;
         let request = AnswerRequest { ask, answer };
-        let client = &self.line.session.client;
+        let client = &self.connection.session.client;
         match Box::pin(client.answer(within_seconds(10), request)).await {
             Ok(answered) => answered,
             // The call that caused the question has also ended.
@@ -136,7 +136,7 @@ impl QuestionRouter {
     /// Passes a question to its request. Without one, it is refused after a short wait.
     pub(super) fn route_question(&self, cause: Cause, question: ServerQuestion) {
         let withdrawn = question.withdrawn.clone();
-        let key = (question.line.number, question.ask);
+        let key = (question.connection.number, question.ask);
         let mut inner = self.inner();
         inner.open.retain(|_, token| !token.is_cancelled());
         inner.open.insert(key, withdrawn);
@@ -152,8 +152,8 @@ impl QuestionRouter {
     }
 
     /// Closes a question whose answer the daemon no longer awaits.
-    pub(super) fn withdraw_question(&self, line: &DaemonConnection, ask: u64) {
-        if let Some(token) = self.inner().open.remove(&(line.number, ask)) {
+    pub(super) fn withdraw_question(&self, connection: &DaemonConnection, ask: u64) {
+        if let Some(token) = self.inner().open.remove(&(connection.number, ask)) {
             token.cancel();
         }
     }

@@ -295,13 +295,13 @@ impl ResourcesAndPrompts {
             token: Some(token),
             meta,
         };
-        let (line, held) = self
+        let (connection, held) = self
             .0
             .link
             .request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::read_resource)
             .await?;
         // MCP has no handles for resources: the value is always sent whole.
-        line.full_value(held).await
+        connection.full_value(held).await
     }
 
     async fn fetch_prompt(
@@ -320,12 +320,12 @@ impl ResourcesAndPrompts {
             token: Some(token),
             meta,
         };
-        let (line, held) = self
+        let (connection, held) = self
             .0
             .link
             .request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::get_prompt)
             .await?;
-        line.full_value(held).await
+        connection.full_value(held).await
     }
 
     /// The server and its own name of a listed prompt.

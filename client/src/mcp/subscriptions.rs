@@ -103,11 +103,11 @@ impl ResourceSubscriptions {
     }
 
     /// Repeats all subscriptions with a new daemon.
-    pub(super) async fn renew_all(&self, line: &Arc<DaemonConnection>) {
+    pub(super) async fn renew_all(&self, connection: &Arc<DaemonConnection>) {
         let wanted: Vec<_> = self.lock_subscribers().keys().cloned().collect();
         for (server, uri) in wanted {
             // A server that no longer exists sends no updates.
-            drop(renew_subscription(line, server, uri).await);
+            drop(renew_subscription(connection, server, uri).await);
         }
     }
 
@@ -146,7 +146,7 @@ fn uri_covers(wanted: &str, uri: &str) -> bool {
 }
 
 async fn renew_subscription(
-    line: &Arc<DaemonConnection>,
+    connection: &Arc<DaemonConnection>,
     server: String,
     uri: String,
 ) -> Result<(), Error> {
@@ -155,7 +155,7 @@ async fn renew_subscription(
         uri,
         subscribe: true,
     };
-    let client = &line.session.client;
+    let client = &connection.session.client;
     client
         .subscribe(within_seconds(SUBSCRIBE_TIMEOUT_SECONDS), request)
         .await

@@ -151,7 +151,7 @@ async fn switch(
     Json(SwitchBody { server, enabled }): Json<SwitchBody>,
 ) -> ApiResult<Value> {
     let servers = state
-        .line
+        .connection
         .request(10, (), async |client, context, ()| {
             client.servers(context).await
         })
@@ -173,7 +173,7 @@ async fn login(
     Json(request): Json<LoginRequest>,
 ) -> ApiResult<LoginStarted> {
     let started = state
-        .line
+        .connection
         .request(LOGIN_TIMEOUT_SECS, request, MuxClient::login)
         .await?;
     if !started.url.is_empty() {
@@ -247,7 +247,7 @@ async fn call(
     let _permit = begin_long_request(&state)?;
     // If the page goes away, the call is cancelled with this request.
     let ended = state
-        .line
+        .connection
         .request(CALL_TIMEOUT.as_secs(), request, MuxClient::call)
         .await;
     Ok(Json(ended.map_or_else(CallOutcome::Error, |answer| {

@@ -136,7 +136,10 @@ async fn tool(
         schemas: true,
         ..DescribeRequest::default()
     };
-    let mut found = state.line.request(30, request, MuxClient::describe).await?;
+    let mut found = state
+        .connection
+        .request(30, request, MuxClient::describe)
+        .await?;
     // The path of a group matches all its tools, and may also be the path of a tool.
     let place = found.tools.iter().position(|found| found.tool.path == path);
     match (place, found.missing.pop()) {
@@ -227,7 +230,10 @@ async fn cancel(
     State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Value> {
-    state.line.request(10, id, MuxClient::cancel_run).await?;
+    state
+        .connection
+        .request(10, id, MuxClient::cancel_run)
+        .await?;
     Ok(Json(json!({})))
 }
 

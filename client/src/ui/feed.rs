@@ -57,16 +57,16 @@ impl TimedApprovals {
 }
 
 pub(super) struct DaemonFeed {
-    line: Arc<SharedConnection>,
+    connection: Arc<SharedConnection>,
     shown: watch::Sender<FeedSnapshot>,
     /// The number of tabs opened so far.
     came: watch::Sender<u64>,
 }
 
 impl DaemonFeed {
-    pub(super) fn new(line: Arc<SharedConnection>) -> Arc<Self> {
+    pub(super) fn new(connection: Arc<SharedConnection>) -> Arc<Self> {
         Arc::new(Self {
-            line,
+            connection,
             shown: watch::Sender::new(FeedSnapshot::default()),
             came: watch::Sender::new(0),
         })
@@ -90,7 +90,7 @@ impl DaemonFeed {
         let mut known = LastListing::default();
         loop {
             self.until_watched().await;
-            let number = self.line.wait_until_connected().await;
+            let number = self.connection.wait_until_connected().await;
             // The connection's state shows the error; the next poll retries.
             if self.poll_status(number, &mut known).await.is_err() {
                 known = LastListing::default();
@@ -101,7 +101,7 @@ impl DaemonFeed {
 
     async fn poll_status(&self, number: u64, known: &mut LastListing) -> Result<(), Error> {
         let status = self
-            .line
+            .connection
             .request(10, (), async |client, context, ()| {
                 client.status(context).await
             })
@@ -113,7 +113,7 @@ impl DaemonFeed {
             self.poll_runs().await?;
         }
         let metrics = self
-            .line
+            .connection
             .request(10, (), async |client, context, ()| {
                 client.metrics(context).await
             })
@@ -134,7 +134,10 @@ impl DaemonFeed {
             limit: Some(MAX_LISTED_RUNS),
             ..RunsRequest::default()
         };
-        let RunList { mut runs, .. } = self.line.request(10, request, MuxClient::runs).await?;
+        let RunList { mut runs, .. } = self
+            .connection
+            .request(10, request, MuxClient::runs)
+            .await?;
         for run in runs.iter_mut().filter(|run| is_open(run)) {
             run.ms = 0;
         }
@@ -153,7 +156,7 @@ impl DaemonFeed {
         let mut known = None;
         loop {
             self.until_watched().await;
-            let number = self.line.wait_until_connected().await;
+            let number = self.connection.wait_until_connected().await;
             // Editions of another daemon are not comparable.
             let edition = known.filter(|(of, _)| *of == number);
             let request = ApprovalsRequest {
@@ -162,7 +165,7 @@ impl DaemonFeed {
                 ..ApprovalsRequest::default()
             };
             if let Ok(list) = self
-                .line
+                .connection
                 .request(2 * APPROVALS_POLL_SECONDS, request, MuxClient::approvals)
                 .await
             {

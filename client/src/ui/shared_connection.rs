@@ -19,7 +19,7 @@ const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 pub(super) struct SharedConnection {
     dirs: Dirs,
     me: ClientIdentity,
-    standing: watch::Sender<ConnectionState>,
+    state: watch::Sender<ConnectionState>,
     /// The number of the last connection that was found broken.
     broken: watch::Sender<u64>,
 }
@@ -67,27 +67,27 @@ impl ConnectionState {
 
 impl SharedConnection {
     pub(super) fn new(dirs: Dirs, me: ClientIdentity, session: Session) -> Arc<Self> {
-        let (standing, _) = watch::channel(ConnectionState::Up { number: 1, session });
+        let (state, _) = watch::channel(ConnectionState::Up { number: 1, session });
         Arc::new(Self {
             dirs,
             me,
-            standing,
+            state,
             broken: watch::Sender::new(0),
         })
     }
 
     pub(super) fn watch_state(&self) -> watch::Receiver<ConnectionState> {
-        self.standing.subscribe()
+        self.state.subscribe()
     }
 
     /// Waits for a connection; returns its number.
     pub(super) async fn wait_until_connected(&self) -> u64 {
-        let mut standing = self.standing.subscribe();
+        let mut state = self.state.subscribe();
         loop {
-            if let ConnectionState::Up { number, .. } = *standing.borrow_and_update() {
+            if let ConnectionState::Up { number, .. } = *state.borrow_and_update() {
                 return number;
             }
-            if standing.changed().await.is_err() {
+            if state.changed().await.is_err() {
                 return std::future::pending().await;
             }
         }
@@ -95,7 +95,7 @@ impl SharedConnection {
 
     /// Whether the connection with this number broke.
     pub(super) fn is_lost(&self, number: u64) -> bool {
-        let now = match *self.standing.borrow() {
+        let now = match *self.state.borrow() {
             ConnectionState::Up { number, .. } => Some(number),
             ConnectionState::Down(_) => None,
         };
@@ -109,7 +109,7 @@ impl SharedConnection {
         request: R,
         method: impl AsyncFnOnce(&MuxClient, Context, R) -> Result<Result<T, Error>, RpcError>,
     ) -> Result<T, Error> {
-        let (number, session) = match &*self.standing.borrow() {
+        let (number, session) = match &*self.state.borrow() {
             ConnectionState::Up { number, session } => (*number, session.clone()),
             ConnectionState::Down(reason) => return Err(exit::unavailable_error(reason.clone())),
         };
@@ -131,7 +131,7 @@ impl SharedConnection {
             self.set_disconnected("muxd has ended".into());
             let session = self.wait_for_daemon().await;
             number += 1;
-            self.standing
+            self.state
                 .send_replace(ConnectionState::Up { number, session });
         }
     }
@@ -147,10 +147,10 @@ impl SharedConnection {
     }
 
     fn set_disconnected(&self, reason: String) {
-        self.standing.send_if_modified(|standing| {
-            let known = matches!(standing, ConnectionState::Down(known) if *known == reason);
+        self.state.send_if_modified(|state| {
+            let known = matches!(state, ConnectionState::Down(known) if *known == reason);
             if !known {
-                *standing = ConnectionState::Down(reason);
+                *state = ConnectionState::Down(reason);
             }
             !known
         });

@@ -57,7 +57,7 @@ pub(super) async fn stream_to_tab(
 ) {
     let sending = async {
         let pool = stream_daemon_state(&state, &tab);
-        let run = stream_run_events(&state.line, shown, &tab);
+        let run = stream_run_events(&state.connection, shown, &tab);
         tokio::join!(pool, run);
     };
     tokio::select! {
@@ -68,13 +68,13 @@ pub(super) async fn stream_to_tab(
 }
 
 async fn stream_daemon_state(state: &UiState, tab: &mpsc::Sender<String>) {
-    let mut standing = state.line.watch_state();
+    let mut connection_state = state.connection.watch_state();
     let mut feed = state.feed.watch_feed();
     let mut sent = FeedSnapshot::default();
     let mut link = None;
     let mut build = Some(version::BUILD);
     loop {
-        let now = standing.borrow_and_update().link_info();
+        let now = connection_state.borrow_and_update().link_info();
         let next = feed.borrow_and_update().clone();
         let mut message = message_between(&sent, &next);
         message.build = build.take();
@@ -87,7 +87,7 @@ async fn stream_daemon_state(state: &UiState, tab: &mpsc::Sender<String>) {
         }
         sent = next;
         let changed = tokio::select! {
-            changed = standing.changed() => changed,
+            changed = connection_state.changed() => changed,
             changed = feed.changed() => changed,
         };
         if changed.is_err() {
@@ -141,7 +141,7 @@ fn run_changes<'a>(sent: &'a [RunInfo], next: &'a [RunInfo]) -> RunChanges<'a> {
 
 /// Sends the events of the shown run. Continues after a restart of the daemon, which then reports the run as missing.
 async fn stream_run_events(
-    line: &SharedConnection,
+    connection: &SharedConnection,
     shown: Option<ShownRun>,
     tab: &mpsc::Sender<String>,
 ) {
@@ -149,13 +149,13 @@ async fn stream_run_events(
         return;
     };
     loop {
-        let number = line.wait_until_connected().await;
+        let number = connection.wait_until_connected().await;
         let request = EventsRequest {
             run: run.clone(),
             after,
             wait_ms: RUN_EVENTS_POLL_SECONDS * 1_000,
         };
-        let message = match line
+        let message = match connection
             .request(2 * RUN_EVENTS_POLL_SECONDS, request, MuxClient::events)
             .await
         {
@@ -175,7 +175,7 @@ async fn stream_run_events(
                 continue;
             }
             // The daemon has ended; the next one reports that it does not know the run.
-            Err(_) if line.is_lost(number) => continue,
+            Err(_) if connection.is_lost(number) => continue,
             Err(error) => error,
         };
         let missing = TabMessage {
