@@ -33,7 +33,19 @@ pub(crate) use self::{
 };
 
 /// A program with its own MCP servers, whose configuration file can be edited.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, strum::IntoStaticStr, ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    serde::Serialize,
+    strum::IntoStaticStr,
+    ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub(crate) enum Agent {
     Claude,

@@ -62,10 +62,9 @@ use self::terminal::{eprint, eprintln, print, report};
 pub(crate) use self::terminal::{is_output_closed, print_data};
 
 pub(crate) use self::approvals::{
-    PromptAnswer, answered_elsewhere, approval, approval_left_open, approval_narrowed,
-    approval_requested, approvals, approvals_now, ask_again, ask_to_approve, confirm,
-    confirm_again, decided, explain_answers, granted, more_calls_wait, not_decided,
-    revoked_approval,
+    answered_elsewhere, approval, approval_left_open, approval_narrowed, approval_requested,
+    approvals, approvals_now, ask_again, ask_to_approve, confirm, confirm_again, decided,
+    explain_answers, granted, more_calls_wait, not_decided, prompt_answer, revoked_approval,
 };
 pub(crate) use self::{
     audit::{audit, audit_entry},
@@ -78,7 +77,7 @@ pub(crate) use self::{
     },
     failure::{ProgramListing, diagnostics, failure, usage},
     human_units::count_text,
-    import::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome, imported},
+    import::{FileMove, ImportOutcome, ImportReport, ImportedServer, imported},
     init::{
         CompilerStep, InitReport, InitServer, InitServerState, init_done, init_plan,
         init_unconfirmed, value_needed,
@@ -144,15 +143,26 @@ pub(crate) fn show<D: Serialize + ?Sized>(
 
 /// Prints a message with one more member, unless that is `None`, as a JSON document.
 fn print_extended<V: Serialize>(message: &impl Serialize, name: &str, value: Option<V>) {
-    #[derive(Serialize)]
-    struct Extended<'a, V, M> {
-        #[serde(flatten)]
-        member: BTreeMap<&'a str, V>,
-        #[serde(flatten)]
-        message: &'a M,
-    }
+    print_document(&extended(message, name, value));
+}
+
+/// A message with one more member.
+#[derive(Serialize)]
+struct Extended<'a, V, M> {
+    #[serde(flatten)]
+    member: BTreeMap<&'a str, V>,
+    #[serde(flatten)]
+    message: &'a M,
+}
+
+/// A message with one more member, unless that is `None`.
+fn extended<'a, V: Serialize, M: Serialize>(
+    message: &'a M,
+    name: &'a str,
+    value: Option<V>,
+) -> Extended<'a, V, M> {
     let member = value.map(|value| (name, value)).into_iter().collect();
-    print_document(&Extended { member, message });
+    Extended { member, message }
 }
 
 /// Prints one of several JSON documents, on a separate line.

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     agents::{Agent, AgentFile, AgentPaths, ConfigFormat},
     args,
-    render::{self, CompilerStep, ImportedServer, InitReport, InstallStatus, MoveOutcome},
+    render::{self, CompilerStep, ImportedServer, InitReport, InstallStatus},
 };
 
 const FIRST_PROGRAM: &str = include_str!("init/first_program.ts");
@@ -106,8 +106,7 @@ impl<'a> InitSteps<'a> {
             [] => known.found,
             named => named.contains(&known.agent),
         });
-        let has_mux =
-            |known: &&render::KnownAgent| known.names.as_ref().is_ok_and(|names| !names.is_empty());
+        let has_mux = |known: &&render::KnownAgent| known.installed;
         Ok(Self {
             args,
             dirs: resolve_dirs()?,
@@ -205,7 +204,7 @@ impl<'a> InitSteps<'a> {
         let mut next = Vec::new();
         let edited: Vec<Agent> = report.edited_agents().collect();
         let has_mux = |agent: &Agent| self.with_mux.contains(agent) || edited.contains(agent);
-        let moved = || carried.iter().filter(|one| one.is_moved());
+        let moved = || carried.iter().filter(|one| one.moved);
         if !report.dry_run {
             let mut changed: Vec<Agent> = edited
                 .iter()
@@ -236,9 +235,10 @@ impl<'a> InitSteps<'a> {
         };
         let runs_twice = |one: &&ImportedServer| {
             is_usable(one)
-                && one.moved == MoveOutcome::NotMoved
+                && !one.moved
+                && one.stays.is_none()
                 && !one.is_mux
-                && !one.disabled
+                && one.enabled
                 && one.is_in_config()
                 && has_mux(&one.agent)
         };
@@ -274,7 +274,7 @@ async fn install_compiler(dry_run: bool, json: bool) -> Result<CompilerStep, Err
     }
     let installed = setup::install_compiler(args::SetupArgs::default(), json).await;
     let (compiler, _) = installed.map_err(error)?;
-    Ok(CompilerStep::Installed(compiler))
+    Ok(CompilerStep::Installed { compiler })
 }
 
 fn with_prefix(what: &str, error: Error) -> Error {

@@ -22,18 +22,13 @@ const STDIN_WORD: &str = "-";
 const FILE_MARK: char = '@';
 
 /// JSON in JavaScript's notation. A missing comma is an error.
-const LENIENT_JSON: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_loose_object_property_names: true,
-    allow_trailing_commas: true,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: true,
-    allow_hexadecimal_numbers: true,
-    allow_unary_plus_numbers: true,
-    allow_bare_decimal_point_numbers: true,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: true,
-};
+fn lenient_json() -> ParseOptions {
+    ParseOptions {
+        allow_missing_commas: false,
+        allow_non_finite_numbers: false,
+        ..ParseOptions::default()
+    }
+}
 
 /// The input that was passed.
 #[derive(Debug, PartialEq)]
@@ -122,7 +117,7 @@ fn parse_json(text: &str, origin: &str, wording: &InputWording) -> Result<Value,
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    let why = match parse_to_ast(text, &CollectOptions::default(), &LENIENT_JSON) {
+    let why = match parse_to_ast(text, &CollectOptions::default(), &lenient_json()) {
         Ok(parsed) => match parsed.value {
             Some(value) => return Ok(value.into()),
             None => strict.to_string(),

@@ -174,8 +174,9 @@ fn edit_agent_file(
     };
     Ok(InstallEdit {
         agent,
-        found: true,
+        title: agent.display_name(),
         file: path.to_owned(),
+        found: true,
         status,
         backup,
         diff,
@@ -210,23 +211,30 @@ pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
     Agent::all()
         .map(|agent| {
             let file = places.agent_config_file(agent);
-            let names = AgentFile::read(&file)
-                .map_err(|error| error.to_string())
-                .and_then(|read| {
-                    read.parse(agent.format())
-                        .map_err(|error| error.to_string())
-                })
-                .map(|document| {
-                    let entries = agent.mux_entries(&document).into_iter();
-                    entries.map(|(name, _)| name).collect()
-                });
-            KnownAgent {
+            let mut known = KnownAgent {
                 agent,
+                title: agent.display_name(),
                 found: places.seems_installed(agent),
+                installed: false,
+                names: Vec::new(),
+                problem: None,
                 shown: places.tilde_path(&file),
                 file,
-                names,
+            };
+            let read = AgentFile::read(&known.file).map_err(|error| error.to_string());
+            let parse = |read: AgentFile| {
+                read.parse(agent.format())
+                    .map_err(|error| error.to_string())
+            };
+            match read.and_then(parse) {
+                Ok(document) => {
+                    let entries = agent.mux_entries(&document).into_iter();
+                    known.names.extend(entries.map(|(name, _)| name));
+                    known.installed = !known.names.is_empty();
+                }
+                Err(problem) => known.problem = Some(problem),
             }
+            known
         })
         .collect()
 }

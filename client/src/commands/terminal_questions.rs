@@ -11,12 +11,7 @@ mod approval_prompt;
 mod elicitation_prompt;
 mod prompt_terminal;
 
-use std::{
-    cell::Cell,
-    convert::Infallible,
-    io::{self, IsTerminal as _},
-    time::Duration,
-};
+use std::{cell::Cell, convert::Infallible, time::Duration};
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{ApprovalAsked, AskKind, Cause, NoticeKind, NoticesRequest, transport};
@@ -28,6 +23,7 @@ use self::{
     elicitation_prompt::{ElicitationPrompt, ServerQuestion},
     prompt_terminal::PromptTerminal,
 };
+use super::confirm::can_ask;
 use crate::render::{self, RunView, SpinnerGuard, SpinnerHandle};
 
 /// Milliseconds that the daemon holds a request before it answers without notices.
@@ -53,7 +49,7 @@ pub(super) struct TerminalQuestions {
 impl TerminalQuestions {
     /// For a run, whose view shows pending approvals. If `mute`, no questions are asked.
     pub(super) fn for_run(mute: bool, view: &mut RunView) -> Self {
-        let asks = !mute && is_interactive();
+        let asks = !mute && can_ask();
         Self {
             spinner: Some(view.spinner(asks)),
             ..Self::new(asks, mute)
@@ -70,13 +66,13 @@ impl TerminalQuestions {
         Self {
             call: Some(path.to_owned()),
             spinner: Some(waiting.spinner()),
-            ..Self::new(!mute && !takes_stdin && is_interactive(), mute)
+            ..Self::new(!mute && !takes_stdin && can_ask(), mute)
         }
     }
 
     /// For a run that this command only starts: its calls are held as if they could be approved at this terminal.
     pub(super) fn for_detached_run(mute: bool) -> Self {
-        let asks = !mute && is_interactive();
+        let asks = !mute && can_ask();
         Self {
             answers: if asks { &[AskKind::Approval] } else { &[] },
             ..Self::new(asks, mute)
@@ -380,8 +376,4 @@ async fn wait_until_due(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-fn is_interactive() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -258,25 +258,15 @@ fn call_text(asked: &ApprovalAsked, most: usize) -> String {
     }
 }
 
-/// An answer typed at the prompt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum PromptAnswer {
-    Decide(Decision),
-    Help,
-}
-
-impl PromptAnswer {
-    /// Parses an answer. `in_run`: the call belongs to a run, and can be allowed until the run ends.
-    pub(crate) fn read(line: &str, in_run: bool) -> Option<Self> {
-        Some(match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => Self::Decide(Decision::Once),
-            // The session of a run at a terminal is its connection, which ends with the run.
-            "r" | "run" if in_run => Self::Decide(Decision::Session),
-            "a" | "always" => Self::Decide(Decision::Always),
-            "n" | "no" => Self::Decide(Decision::Deny),
-            "?" => Self::Help,
-            _ => return None,
-        })
+/// Parses an answer typed at the prompt. `in_run`: the call belongs to a run, and can be allowed until the run ends.
+pub(crate) fn prompt_answer(line: &str, in_run: bool) -> Option<Decision> {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(Decision::Once),
+        // The session of a run at a terminal is its connection, which ends with the run.
+        "r" | "run" if in_run => Some(Decision::Session),
+        "a" | "always" => Some(Decision::Always),
+        "n" | "no" => Some(Decision::Deny),
+        _ => None,
     }
 }
 
@@ -506,19 +496,19 @@ mod tests {
         let second = plain(&question(&asked, (2, 3)));
         assert_eq!(second, "A7 (2 of 3) github.delete_repo {\"a\":1}");
         for (line, in_run, choice) in [
-            ("y", false, Some(PromptAnswer::Decide(Decision::Once))),
-            (" Yes ", true, Some(PromptAnswer::Decide(Decision::Once))),
-            ("r", true, Some(PromptAnswer::Decide(Decision::Session))),
+            ("y", false, Some(Decision::Once)),
+            (" Yes ", true, Some(Decision::Once)),
+            ("r", true, Some(Decision::Session)),
             ("r", false, None),
             ("s", true, None),
             ("session", true, None),
-            ("a", false, Some(PromptAnswer::Decide(Decision::Always))),
-            ("n", false, Some(PromptAnswer::Decide(Decision::Deny))),
-            ("?", false, Some(PromptAnswer::Help)),
+            ("a", false, Some(Decision::Always)),
+            ("n", false, Some(Decision::Deny)),
+            ("?", false, None),
             ("", true, None),
             ("x", true, None),
         ] {
-            assert_eq!(PromptAnswer::read(line, in_run), choice, "{line:?}");
+            assert_eq!(prompt_answer(line, in_run), choice, "{line:?}");
         }
         let letters = |in_run| -> String {
             let lines = answers(&asked, in_run);

@@ -1,17 +1,14 @@
 //! The output of `mux import`. The output contains no secret values.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::{eprintln, keep_reports, report};
 use mux_proto::{Error, ReloadReport};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
-    display_path,
+    display_path, extended,
     failure::print_error,
     human_units::count_text,
     note, print_document,
@@ -21,33 +18,36 @@ use super::{
 use crate::{agents::Agent, known_sandboxes::proposal_command};
 
 /// The result of an import.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ImportReport {
     dry_run: bool,
-    config: PathBuf,
-    env: PathBuf,
-    agents: Vec<AgentFileRead>,
-    pub(crate) carried: Vec<ImportedServer>,
-    pub(crate) diff: String,
+    pub(super) config: PathBuf,
+    pub(super) env: PathBuf,
     /// The backups of config.toml and of `env`.
     pub(crate) backup: Option<PathBuf>,
     pub(crate) env_backup: Option<PathBuf>,
+    pub(super) agents: Vec<AgentFileRead>,
+    #[serde(rename = "servers")]
+    pub(crate) carried: Vec<ImportedServer>,
+    pub(crate) diff: String,
     /// The reload report of the running daemon.
     pub(crate) reloaded: Option<ReloadReport>,
     pub(crate) not_reloaded: Option<String>,
     /// Why no server could be moved.
+    #[serde(rename = "error")]
     pub(crate) move_error: Option<Error>,
 }
 
 /// An agent's file that was read, or could not be.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct AgentFileRead {
     pub(super) agent: Agent,
     pub(super) file: PathBuf,
     notes: Vec<String>,
-    /// The move of its servers.
-    pub(super) moved: Option<FileMove>,
     pub(super) error: Option<Error>,
+    /// The change of the file, if servers were moved out of it.
+    pub(super) diff: Option<String>,
+    pub(super) backup: Option<PathBuf>,
 }
 
 /// The change of a file from which servers were moved.
@@ -59,24 +59,29 @@ pub(crate) struct FileMove {
 }
 
 /// An agent's server, and the outcome.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ImportedServer {
     pub(crate) agent: Agent,
     /// The server's name in the agent's file.
     pub(crate) name: String,
     /// The server's name in config.toml.
     pub(crate) server: Option<String>,
+    #[serde(rename = "status")]
     pub(crate) fate: ImportOutcome,
-    pub(crate) moved: MoveOutcome,
-    /// True if the entry starts mux itself.
-    pub(crate) is_mux: bool,
-    pub(crate) disabled: bool,
-    /// Notes on settings that could not be imported.
-    pub(crate) notes: Vec<String>,
+    /// True if the entry is removed from the agent's file.
+    pub(crate) moved: bool,
+    /// Why the entry stays in the agent's file, although it should have been moved.
+    pub(crate) stays: Option<String>,
+    pub(crate) enabled: bool,
     /// The variables in `env` with its secrets.
     pub(crate) secrets: Vec<String>,
     /// A sandbox that fits the server, if its entry is new and has none.
     pub(crate) proposed_sandbox: Option<Map<String, Value>>,
+    /// Notes on settings that could not be imported.
+    pub(crate) notes: Vec<String>,
+    /// True if the entry starts mux itself.
+    #[serde(skip)]
+    pub(crate) is_mux: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -90,15 +95,6 @@ pub(crate) enum ImportOutcome {
     Kept,
     /// The entry cannot be imported.
     Skipped,
-}
-
-/// The outcome for the entry in the agent's file.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum MoveOutcome {
-    NotMoved,
-    Moved,
-    /// The entry should have been moved, but stays for this reason.
-    Stays(String),
 }
 
 impl ImportReport {
@@ -128,14 +124,17 @@ impl ImportReport {
             agent,
             file,
             notes,
-            moved: None,
             error,
+            diff: None,
+            backup: None,
         });
     }
 
     /// Adds the move of servers out of an agent's file.
     pub(crate) fn moved(&mut self, agent: Agent, moved: FileMove) {
-        self.read_of(agent).moved = Some(moved);
+        let read = self.read_of(agent);
+        read.diff = Some(moved.diff);
+        read.backup = moved.backup;
     }
 
     /// Adds why no server could be moved out of an agent's file.
@@ -147,18 +146,6 @@ impl ImportReport {
         let mut reads = self.agents.iter_mut();
         let found = reads.find(|read| read.agent == agent);
         found.expect("servers are moved only out of files that were read")
-    }
-
-    pub(super) fn config(&self) -> &Path {
-        &self.config
-    }
-
-    pub(super) fn env(&self) -> &Path {
-        &self.env
-    }
-
-    pub(super) fn agents(&self) -> &[AgentFileRead] {
-        &self.agents
     }
 
     /// The servers that are written into config.toml.
@@ -173,7 +160,7 @@ impl ImportReport {
 
     /// Returns true if the import writes to a file.
     pub(crate) fn changes_files(&self) -> bool {
-        self.written().next().is_some() || self.agents.iter().any(|read| read.moved.is_some())
+        self.written().next().is_some() || self.agents.iter().any(|read| read.diff.is_some())
     }
 
     fn code(&self) -> u8 {
@@ -182,42 +169,15 @@ impl ImportReport {
             .map_or(0, |error| error.kind.exit_code())
     }
 
-    pub(super) fn document(&self) -> Value {
-        let agents: Vec<Value> = self
-            .agents
-            .iter()
-            .map(|read| {
-                json!({
-                    "agent": read.agent.name(),
-                    "file": read.file,
-                    "notes": read.notes,
-                    "error": read.error,
-                    "diff": read.moved.as_ref().map(|moved| &moved.diff),
-                    "backup": read.moved.as_ref().and_then(|moved| moved.backup.as_ref()),
-                })
-            })
-            .collect();
-        let servers: Vec<Value> = self.carried.iter().map(ImportedServer::document).collect();
-        json!({
-            "ok": self.code() == 0,
-            "dry_run": self.dry_run,
-            "config": self.config,
-            "env": self.env,
-            "backup": self.backup,
-            "env_backup": self.env_backup,
-            "agents": agents,
-            "servers": servers,
-            "diff": self.diff,
-            "reloaded": self.reloaded,
-            "not_reloaded": self.not_reloaded,
-            "error": self.move_error,
-        })
+    pub(super) fn document(&self) -> impl Serialize + '_ {
+        extended(self, "ok", Some(self.code() == 0))
     }
 }
 
 impl ImportedServer {
-    pub(crate) fn is_moved(&self) -> bool {
-        self.moved == MoveOutcome::Moved
+    pub(crate) fn stay(&mut self, reason: String) {
+        self.moved = false;
+        self.stays = Some(reason);
     }
 
     /// Returns true if its entry in config.toml is new or replaced.
@@ -228,25 +188,6 @@ impl ImportedServer {
     /// Returns true if config.toml has the server.
     pub(crate) fn is_in_config(&self) -> bool {
         self.is_written() || self.fate == ImportOutcome::Same
-    }
-
-    fn document(&self) -> Value {
-        let stays = match &self.moved {
-            MoveOutcome::Stays(reason) => Some(reason),
-            MoveOutcome::NotMoved | MoveOutcome::Moved => None,
-        };
-        json!({
-            "agent": self.agent.name(),
-            "name": self.name,
-            "server": self.server,
-            "status": self.fate,
-            "moved": self.is_moved(),
-            "stays": stays,
-            "enabled": !self.disabled,
-            "secrets": self.secrets,
-            "proposed_sandbox": self.proposed_sandbox,
-            "notes": self.notes,
-        })
     }
 }
 
@@ -279,7 +220,7 @@ pub(crate) fn imported(import: &ImportReport, json: bool) -> ExitCode {
         for line in &read.notes {
             report!("  {}", escape_text(line));
         }
-        if let Some(backup) = read.moved.as_ref().and_then(|moved| moved.backup.as_ref()) {
+        if let Some(backup) = &read.backup {
             report!("  backup: {}", display_path(backup));
         }
     }
@@ -312,7 +253,7 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
     };
     report!("  {} {fate}", paint(NAME, escape_text(&carried.name)));
     if carried.is_written() {
-        if carried.disabled {
+        if !carried.enabled {
             report!("    disabled (enabled = false)");
         }
         for name in &carried.secrets {
@@ -326,29 +267,28 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
     for line in &carried.notes {
         report!("    {}", escape_text(line));
     }
-    match &carried.moved {
-        MoveOutcome::NotMoved => {}
-        MoveOutcome::Moved => report!("    {would}{}", paint(GOOD, "removed from this file")),
-        MoveOutcome::Stays(reason) => {
-            report!(
-                "    {}: {}",
-                paint(WARN, "stays in this file"),
-                escape_text(reason)
-            );
-        }
+    if carried.moved {
+        report!("    {would}{}", paint(GOOD, "removed from this file"));
+    }
+    if let Some(reason) = &carried.stays {
+        report!(
+            "    {}: {}",
+            paint(WARN, "stays in this file"),
+            escape_text(reason)
+        );
     }
 }
 
 fn print_import_summary(import: &ImportReport) {
     if import.dry_run {
-        let files = import.agents.iter().filter_map(|read| read.moved.as_ref());
-        let diffs = files.map(|moved| &moved.diff).chain([&import.diff]);
+        let files = import.agents.iter().filter_map(|read| read.diff.as_ref());
+        let diffs = files.chain([&import.diff]);
         for diff in diffs.filter(|diff| !diff.is_empty()) {
             report!("\n{}", escape_text(diff.trim_end()));
         }
         return;
     }
-    let moved = import.carried.iter().filter(|one| one.is_moved()).count();
+    let moved = import.carried.iter().filter(|one| one.moved).count();
     print_written_servers(import);
     if moved > 0 {
         report!(

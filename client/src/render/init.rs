@@ -11,8 +11,8 @@ use mux_proto::{Error, Kind};
 use serde_json::{Value, json};
 
 use super::{
-    CompilerInfo, ImportOutcome, ImportReport, InstallEdit, InstallStatus, MoveOutcome,
-    ServiceChange, display_path,
+    CompilerInfo, ImportOutcome, ImportReport, InstallEdit, InstallStatus, ServiceChange,
+    display_path,
     human_units::count_text,
     print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, escape_text, one_line, paint},
@@ -110,7 +110,8 @@ impl InitServerState {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum CompilerStep {
     /// The configuration names another compiler, or switches checks off.
     NotNeeded,
@@ -119,7 +120,9 @@ pub(crate) enum CompilerStep {
     Missing {
         from: String,
     },
-    Installed(CompilerInfo),
+    Installed {
+        compiler: CompilerInfo,
+    },
 }
 
 impl InitReport {
@@ -138,7 +141,7 @@ impl InitReport {
             || self.edited_agents().next().is_some()
             || matches!(
                 self.compiler,
-                Ok(CompilerStep::Missing { .. } | CompilerStep::Installed(_))
+                Ok(CompilerStep::Missing { .. } | CompilerStep::Installed { .. })
             )
             || matches!(&self.service, Some(Ok(change)) if !change.is_idle())
     }
@@ -154,7 +157,7 @@ impl InitReport {
                     let mut failed = self.installs.iter().filter(|edit| edit.error.is_some());
                     failed.any(|edit| edit.agent == agent)
                 };
-                let reads = import.agents().iter().filter(|read| !is_told(read.agent));
+                let reads = import.agents.iter().filter(|read| !is_told(read.agent));
                 errors.extend(reads.filter_map(|read| read.error.as_ref()));
                 errors.extend(&import.move_error);
             }
@@ -185,14 +188,7 @@ impl InitReport {
             Ok(value) => value,
             Err(error) => json!({ "error": error }),
         };
-        let compiler = self.compiler.as_ref().map(|step| match step {
-            CompilerStep::NotNeeded => json!({ "status": "not_needed" }),
-            CompilerStep::Present => json!({ "status": "present" }),
-            CompilerStep::Missing { from } => json!({ "status": "missing", "from": from }),
-            CompilerStep::Installed(compiler) => {
-                json!({ "status": "installed", "compiler": compiler })
-            }
-        });
+        let compiler = self.compiler.as_ref().map(|step| json!(step));
         let import = self.import.as_ref();
         let service = self.service.as_ref();
         let program = self.program.as_ref();
@@ -200,9 +196,9 @@ impl InitReport {
             "ok": self.code() == 0,
             "dry_run": self.dry_run,
             "changes": self.has_changes(),
-            "agents": self.agents.iter().map(|agent| agent.name()).collect::<Vec<_>>(),
-            "import": import.map(|step| or_error(step.as_ref().map(ImportReport::document))),
-            "install": self.installs.iter().map(InstallEdit::document).collect::<Vec<_>>(),
+            "agents": self.agents,
+            "import": import.map(|step| or_error(step.as_ref().map(|import| json!(import.document())))),
+            "install": self.installs,
             "compiler": or_error(compiler),
             "service": service.map(|step| or_error(step.as_ref().map(|change| json!(change)))),
             "program": program.map(|step| {
@@ -387,7 +383,7 @@ fn print_steps(report: &InitReport) {
             paint(STRONG, "would install"),
             escape_text(from)
         ),
-        Ok(CompilerStep::Installed(compiler)) => println!(
+        Ok(CompilerStep::Installed { compiler }) => println!(
             "{} TypeScript {}, which checks programs, in {}",
             paint(GOOD, "installed"),
             compiler.version.as_deref().unwrap_or_default(),
@@ -417,7 +413,7 @@ fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) 
             "{} {} into {}",
             verb("import", "imported"),
             count_text(written.len(), "server"),
-            display_path(import.config())
+            display_path(&import.config)
         );
         if let Some(backup) = &import.backup {
             println!("  backup: {}", display_path(backup));
@@ -433,7 +429,7 @@ fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) 
         } else {
             format!(" as {server}")
         };
-        let off = if one.disabled { ", disabled" } else { "" };
+        let off = if one.enabled { "" } else { ", disabled" };
         println!(
             "  {}{renamed} of {}{off}",
             paint(NAME, escape_text(&one.name)),
@@ -443,7 +439,7 @@ fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) 
     let secrets: usize = written.iter().map(|one| one.secrets.len()).sum();
     if secrets > 0 {
         let secrets = count_text(secrets, "secret");
-        println!("  {secrets}: stored in {}", display_path(import.env()));
+        println!("  {secrets}: stored in {}", display_path(&import.env));
     }
     for one in import
         .carried
@@ -464,25 +460,23 @@ fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) 
 }
 
 fn print_moves(import: &ImportReport, verb: &dyn Fn(&str, &str) -> String) {
-    let moved = import.agents().iter().filter(|read| read.moved.is_some());
+    let moved = import.agents.iter().filter(|read| read.diff.is_some());
     for read in moved {
         let mine = import.carried.iter().filter(|one| one.agent == read.agent);
-        let names = mine
-            .filter(|one| one.is_moved())
-            .map(|one| one.name.as_str());
+        let names = mine.filter(|one| one.moved).map(|one| one.name.as_str());
         println!(
             "{} {} out of",
             verb("take", "took"),
             escape_text(&names.collect::<Vec<_>>().join(", "))
         );
-        let backup = read
-            .moved
-            .as_ref()
-            .and_then(|moved| moved.backup.as_deref());
-        print_file(read.agent, &display_path(&read.file), backup);
+        print_file(
+            read.agent,
+            &display_path(&read.file),
+            read.backup.as_deref(),
+        );
     }
     for one in &import.carried {
-        if let MoveOutcome::Stays(reason) = &one.moved {
+        if let Some(reason) = &one.stays {
             println!(
                 "  {} stays in the file of {}: {}",
                 paint(NAME, escape_text(&one.name)),

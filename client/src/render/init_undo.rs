@@ -133,8 +133,8 @@ fn document(undo: &InitUndo, errors: &[Error]) -> Value {
     json!({
         "ok": errors.is_empty(),
         "dry_run": undo.dry_run,
-        "agents": undo.moves.iter().map(UndoneMove::document).collect::<Vec<_>>(),
-        "install": undo.installs.iter().map(InstallEdit::document).collect::<Vec<_>>(),
+        "agents": undo.moves,
+        "install": undo.installs,
         "removed": undo.removed,
         "kept": undo.kept,
         "backup": undo.backup,

@@ -5,23 +5,26 @@ use std::{path::PathBuf, process::ExitCode};
 use super::terminal::{eprintln, keep_reports, println, report};
 use mux_proto::Error;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    display_path, print_document,
+    display_path, print_document, show,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
 };
 use crate::agents::Agent;
 
 /// An agent's file, and the outcome.
-#[derive(Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
 pub(crate) struct InstallEdit {
     pub(crate) agent: Agent,
+    pub(crate) title: &'static str,
+    pub(crate) file: PathBuf,
     /// True if the agent seems to be installed.
     pub(crate) found: bool,
-    pub(crate) file: PathBuf,
     pub(crate) status: InstallStatus,
     /// The backup of the file.
+    #[serialize_always]
     pub(crate) backup: Option<PathBuf>,
     pub(crate) diff: String,
     pub(crate) error: Option<Error>,
@@ -45,41 +48,33 @@ impl InstallEdit {
     pub(crate) fn failed(agent: Agent, file: PathBuf, found: bool, error: Error) -> Self {
         Self {
             agent,
-            found,
+            title: agent.display_name(),
             file,
+            found,
             status: InstallStatus::Failed,
             backup: None,
             diff: String::new(),
             error: Some(error),
         }
     }
-
-    pub(super) fn document(&self) -> Value {
-        let mut document = json!({
-            "agent": self.agent.name(),
-            "title": self.agent.display_name(),
-            "file": self.file,
-            "found": self.found,
-            "status": self.status,
-            "backup": self.backup,
-            "diff": self.diff,
-        });
-        if let Some(error) = &self.error {
-            document["error"] = json!(error);
-        }
-        document
-    }
 }
 
 /// An agent, and its entries that start `mux`.
-#[derive(Debug)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
 pub(crate) struct KnownAgent {
     pub(crate) agent: Agent,
-    pub(crate) found: bool,
+    pub(crate) title: &'static str,
     pub(crate) file: PathBuf,
+    pub(crate) found: bool,
+    /// True if an entry starts `mux`.
+    pub(crate) installed: bool,
+    /// The names of the entries that start `mux`.
+    pub(crate) names: Vec<String>,
+    /// Why the file cannot be read.
+    pub(crate) problem: Option<String>,
+    #[serde(skip)]
     pub(crate) shown: String,
-    /// The names of the entries that start `mux`, or why the file cannot be read.
-    pub(crate) names: Result<Vec<String>, String>,
 }
 
 /// Prints the edits. Exits with 1 if a file could not be edited, with 3 if it could not be written.
@@ -87,9 +82,8 @@ pub(crate) fn edits(edits: &[InstallEdit], name: &str, dry_run: bool, json: bool
     let mut failures = edits.iter().filter_map(|edit| edit.error.as_ref());
     let code = failures.next().map_or(0, |error| error.kind.exit_code());
     if json {
-        let agents: Vec<Value> = edits.iter().map(InstallEdit::document).collect();
         print_document(
-            &json!({ "ok": code == 0, "dry_run": dry_run, "name": name, "agents": agents }),
+            &json!({ "ok": code == 0, "dry_run": dry_run, "name": name, "agents": edits }),
         );
         return ExitCode::from(code);
     }
@@ -106,7 +100,7 @@ pub(crate) fn edits(edits: &[InstallEdit], name: &str, dry_run: bool, json: bool
 }
 
 fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
-    let title = paint(STRONG, edit.agent.display_name());
+    let title = paint(STRONG, edit.title);
     report!("{title}  {}", paint(DIM, display_path(&edit.file)));
     if let Some(error) = &edit.error {
         eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
@@ -125,10 +119,7 @@ fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
         }
     }
     if !edit.found {
-        report!(
-            "{} does not seem to be installed",
-            edit.agent.display_name()
-        );
+        report!("{} does not seem to be installed", edit.title);
     }
     let would = if dry_run { "would be " } else { "" };
     let is_or_would = if dry_run { "would be" } else { "is" };
@@ -148,36 +139,18 @@ fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
 
 /// Prints all supported agents.
 pub(crate) fn known(agents: &[KnownAgent], json: bool) -> ExitCode {
-    if json {
-        let agents: Vec<Value> = agents
-            .iter()
-            .map(|known| {
-                let mut document = json!({
-                    "agent": known.agent.name(),
-                    "title": known.agent.display_name(),
-                    "file": known.file,
-                    "found": known.found,
-                    "installed": known.names.as_ref().is_ok_and(|names| !names.is_empty()),
-                    "names": known.names.as_deref().unwrap_or_default(),
-                });
-                if let Err(problem) = &known.names {
-                    document["problem"] = problem.as_str().into();
-                }
-                document
-            })
-            .collect();
-        print_document(&json!({ "agents": agents }));
-        return ExitCode::SUCCESS;
-    }
-    for known in agents {
-        let state = match &known.names {
-            _ if !known.found => paint(DIM, "not found"),
-            Err(problem) => paint(WARN, format!("cannot be read: {}", escape_text(problem))),
-            Ok(names) if names.is_empty() => "without mux".to_owned(),
-            Ok(names) => paint(GOOD, format!("has mux as `{}`", names.join("`, `"))),
-        };
-        let name = format!("{:<15}", known.agent.name());
-        println!("{}{state}  {}", paint(NAME, name), paint(DIM, &known.shown));
-    }
-    ExitCode::SUCCESS
+    show(&json!({ "agents": agents }), json, |_| {
+        agents.iter().for_each(print_known_agent);
+    })
+}
+
+fn print_known_agent(known: &KnownAgent) {
+    let state = match &known.problem {
+        _ if !known.found => paint(DIM, "not found"),
+        Some(problem) => paint(WARN, format!("cannot be read: {}", escape_text(problem))),
+        None if !known.installed => "without mux".to_owned(),
+        None => paint(GOOD, format!("has mux as `{}`", known.names.join("`, `"))),
+    };
+    let name = format!("{:<15}", known.agent.name());
+    println!("{}{state}  {}", paint(NAME, name), paint(DIM, &known.shown));
 }

@@ -52,20 +52,19 @@ pub(crate) fn run(
     journal: Option<&RunJournal>,
     json: bool,
 ) -> ExitCode {
+    let details = RunDetails::new(info, events, journal);
     if json {
-        print_document(&RunDetails::new(info, events, journal));
+        print_document(&details);
         return ExitCode::SUCCESS;
     }
     print_run_head(info);
     if let Some(journal) = journal {
         print_journal(journal);
     }
-    let mut record = RunRecord::default();
     for event in events {
-        record.add(event);
-        print_event(event, record.is_of_steps());
+        print_event(event, details.record.is_of_steps());
     }
-    match find_outcome(events).map(|outcome| record.split_outcome(outcome.clone())) {
+    match details.outcome {
         None => {
             for line in calls_in_flight(events) {
                 println!("{}", paint(DIM, format!("  \u{2026} {line}")));

@@ -126,7 +126,7 @@ pub(crate) fn sandbox_suggestion(
     let document = json!({ "server": name, "sandbox": entry, "remarks": suggestion.remarks });
     show(&document, json, |_| {
         sandbox_remarks_left(suggestion);
-        println!("[servers.{}]", toml_key(name));
+        println!("[servers.{}]", toml_edit::Key::new(name));
         println!("sandbox = {}", inline_table(entry));
     })
 }
@@ -144,14 +144,5 @@ pub(crate) fn inline_table(entry: &Map<String, Value>) -> String {
 pub(crate) fn sandbox_remarks_left(suggestion: &SandboxSuggestion) {
     for remark in &suggestion.remarks {
         note(remark);
-    }
-}
-
-fn toml_key(name: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(is_bare) {
-        name.to_owned()
-    } else {
-        Value::from(name).to_string()
     }
 }

@@ -7,7 +7,8 @@ use std::{
 
 use super::terminal::{keep_reports, report};
 use mux_proto::Error;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{
     display_path,
@@ -18,7 +19,7 @@ use super::{
 use crate::agents::Agent;
 
 /// An agent's file into which servers were put back.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct UndoneMove {
     pub(crate) agent: Agent,
     pub(crate) file: PathBuf,
@@ -41,17 +42,6 @@ impl UndoneMove {
             error: Some(error),
         }
     }
-
-    pub(super) fn document(&self) -> Value {
-        json!({
-            "agent": self.agent.name(),
-            "file": self.file,
-            "servers": self.servers,
-            "diff": self.diff,
-            "backup": self.backup,
-            "error": self.error,
-        })
-    }
 }
 
 /// Prints the entries that were put back. The exit code is that of the first error.
@@ -59,8 +49,7 @@ pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> 
     let mut errors = undone.iter().filter_map(|one| one.error.as_ref());
     let code = errors.next().map_or(0, |error| error.kind.exit_code());
     if json {
-        let agents: Vec<Value> = undone.iter().map(UndoneMove::document).collect();
-        print_document(&json!({ "ok": code == 0, "dry_run": dry_run, "agents": agents }));
+        print_document(&json!({ "ok": code == 0, "dry_run": dry_run, "agents": undone }));
         return ExitCode::from(code);
     }
     if dry_run {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     agents::{Agent, AgentPaths, ConfigDocument, ConfigFileError},
-    render::{ImportOutcome, ImportedServer, MoveOutcome},
+    render::{ImportOutcome, ImportedServer},
 };
 
 pub(super) const IMPORT_SECTION: &[&str] = &["servers"];
@@ -78,9 +78,10 @@ impl ConfigMerger<'_> {
             name: source.name.clone(),
             server: None,
             fate: ImportOutcome::Skipped,
-            moved: MoveOutcome::NotMoved,
+            moved: false,
+            stays: None,
             is_mux: matches!(source.server, Err(SkipReason::Ourselves)),
-            disabled: false,
+            enabled: true,
             notes: source.notes.clone(),
             secrets: Vec::new(),
             proposed_sandbox: None,
@@ -92,7 +93,7 @@ impl ConfigMerger<'_> {
                 return Ok(carried);
             }
         };
-        carried.disabled = definition.disabled;
+        carried.enabled = !definition.disabled;
         let (name, fate) = self.choose_server_name(definition, &source.name, source.agent);
         (carried.server, carried.fate) = (Some(name.clone()), fate);
         if fate == ImportOutcome::Kept {

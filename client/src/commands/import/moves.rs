@@ -21,7 +21,7 @@ use crate::{
     agents::{
         Agent, AgentFile, AgentPaths, ConfigDocument, ConfigFileError, EditLock, masked_diff,
     },
-    render::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome},
+    render::{FileMove, ImportOutcome, ImportReport, ImportedServer},
 };
 
 pub(super) struct ServerMover<'a> {
@@ -49,17 +49,16 @@ impl ServerMover<'_> {
             .iter()
             .flat_map(|source| source.servers.iter().map(move |server| (source, server)));
         for ((source, server), carried) in servers.zip(carried.iter_mut()) {
-            carried.moved = match self.reason_to_stay(source, server, carried, config, env) {
-                _ if carried.is_mux => MoveOutcome::NotMoved,
-                Some(reason) => MoveOutcome::Stays(reason),
-                None => MoveOutcome::Moved,
-            };
+            if !carried.is_mux {
+                carried.stays = self.reason_to_stay(source, server, carried, config, env);
+                carried.moved = carried.stays.is_none();
+            }
         }
-        if carried.iter().any(ImportedServer::is_moved) {
+        if carried.iter().any(|one| one.moved) {
             match find_unusable_servers(carried, config, env, self.dirs).await {
                 Ok(unusable) => {
                     for (place, reason) in unusable {
-                        carried[place].moved = MoveOutcome::Stays(reason);
+                        carried[place].stay(reason);
                     }
                 }
                 Err(failure) => {
@@ -76,7 +75,7 @@ impl ServerMover<'_> {
                 .servers
                 .iter()
                 .zip(mine.iter())
-                .filter(|(_, one)| one.is_moved())
+                .filter(|(_, one)| one.moved)
                 .map(|(server, _)| server)
                 .collect();
             if leaving.is_empty() {
@@ -130,7 +129,7 @@ impl ServerMover<'_> {
         }
         let ours = config.find_section_entry(IMPORT_SECTION, name);
         let is_off = ours.and_then(|entry| entry.get("enabled")) == Some(&Value::Bool(false));
-        (is_off && !carried.disabled).then(|| {
+        (is_off && carried.enabled).then(|| {
             format!("it is disabled in config.toml; `mux servers enable {name}` changes that")
         })
     }
@@ -206,8 +205,8 @@ impl ServerMover<'_> {
 
 /// Keeps all servers in their files that would be moved.
 fn stay_all(carried: &mut [ImportedServer], reason: &str) {
-    for one in carried.iter_mut().filter(|one| one.is_moved()) {
-        one.moved = MoveOutcome::Stays(reason.into());
+    for one in carried.iter_mut().filter(|one| one.moved) {
+        one.stay(reason.into());
     }
 }
 
@@ -225,7 +224,7 @@ async fn find_unusable_servers(
         text = text.replace(&format!("${{{name}}}"), "set");
     }
     let report = check_text(text, &dirs.config_file()).await?;
-    let moving = carried.iter().enumerate().filter(|(_, one)| one.is_moved());
+    let moving = carried.iter().enumerate().filter(|(_, one)| one.moved);
     let unusable = moving.filter_map(|(place, one)| {
         let name = one.server.as_deref().unwrap_or_default();
         let prefix = format!("[{}.{name}]: ", IMPORT_SECTION.join("."));

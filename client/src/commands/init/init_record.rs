@@ -89,7 +89,7 @@ impl InitRecord {
                 record.variables.extend(server.secrets.iter().cloned());
             }
         }
-        if let Ok(CompilerStep::Installed(_)) = &done.compiler {
+        if let Ok(CompilerStep::Installed { .. }) = &done.compiler {
             record.compiler = Some(dirs.typescript());
         }
         record.service |= matches!(&done.service, Some(Ok(change)) if !change.is_idle());

@@ -51,29 +51,16 @@ impl ServiceManager {
         described: &ServiceSpec,
         folder: &Path,
     ) -> Result<Vec<(PathBuf, String)>, UnwritablePathError> {
-        let name = &described.name;
-        Ok(match self {
+        let texts = match self {
             Self::Systemd => vec![
-                (
-                    folder.join(format!("{name}.service")),
-                    described.service_unit_text()?,
-                ),
-                (
-                    folder.join(format!("{name}.socket")),
-                    described.socket_unit_text()?,
-                ),
+                described.service_unit_text()?,
+                described.socket_unit_text()?,
             ],
-            Self::Launchd => {
-                vec![(
-                    folder.join(format!("{name}.plist")),
-                    described.launchd_agent_text()?,
-                )]
-            }
-            Self::TaskScheduler => vec![(
-                folder.join(task_scheduler::task_file_name(name)),
-                task_scheduler::task_text(described, &windows_user())?,
-            )],
-        })
+            Self::Launchd => vec![described.launchd_agent_text()?],
+            Self::TaskScheduler => vec![task_scheduler::task_text(described, &windows_user())?],
+        };
+        let names = self.unit_file_names(&described.name).into_iter();
+        Ok(names.map(|name| folder.join(name)).zip(texts).collect())
     }
 
     /// The names of the files of a service.

@@ -9,7 +9,7 @@ use mux_client::{Session, within_seconds};
 use mux_proto::{ApprovalAsked, DecideRequest, Decision};
 
 use super::prompt_terminal::PromptTerminal;
-use crate::render::{self, PromptAnswer};
+use crate::render;
 
 /// The queue of pending approvals, and the question on the terminal.
 pub(super) struct ApprovalPrompt {
@@ -111,11 +111,11 @@ impl ApprovalPrompt {
         match mem::replace(&mut self.shown, PromptState::Nothing) {
             // The line was typed before there was a question.
             PromptState::Nothing => {}
-            PromptState::Question { of } => match PromptAnswer::read(line, self.in_run) {
-                Some(PromptAnswer::Decide(decision @ (Decision::Once | Decision::Deny))) => {
+            PromptState::Question { of } => match render::prompt_answer(line, self.in_run) {
+                Some(decision @ (Decision::Once | Decision::Deny)) => {
                     self.decide(session, decision, Vec::new()).await;
                 }
-                Some(PromptAnswer::Decide(decision)) => {
+                Some(decision) => {
                     let rest = self.queue.iter().skip(1).map(|pending| &pending.asked);
                     let same = rest.filter(|other| other.cover == first.asked.cover);
                     let others: Vec<&ApprovalAsked> = same.collect();
@@ -125,7 +125,7 @@ impl ApprovalPrompt {
                     let others = others.collect();
                     self.shown = PromptState::Confirmation { decision, others };
                 }
-                Some(PromptAnswer::Help) | None => {
+                None => {
                     render::explain_answers(&first.asked, self.in_run);
                     self.shown = PromptState::Question { of };
                 }

@@ -214,9 +214,10 @@ fn servers_that_would_be_lost_stay() {
             name: "x".into(),
             server: Some(name.into()),
             fate,
-            moved: MoveOutcome::NotMoved,
+            moved: false,
+            stays: None,
             is_mux: server.server == Err(SkipReason::Ourselves),
-            disabled: server.server.as_ref().is_ok_and(|one| one.disabled),
+            enabled: !server.server.as_ref().is_ok_and(|one| one.disabled),
             notes: Vec::new(),
             secrets: Vec::new(),
         };
