@@ -227,13 +227,11 @@ impl Session {
         uri: &str,
         options: &RequestOptions<'_>,
     ) -> Result<(), CallError> {
-        match &self.listening {
-            Some(listening) => listening.follow_resource(uri, options.within).await,
-            None => {
-                let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
-                self.request(request, options).await.map(drop)
-            }
+        if let Some(listening) = &self.listening {
+            return listening.follow_resource(uri, options.within).await;
         }
+        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+        self.request(request, options).await.map(drop)
     }
 
     #[expect(
@@ -245,16 +243,12 @@ impl Session {
         uri: &str,
         options: &RequestOptions<'_>,
     ) -> Result<(), CallError> {
-        match &self.listening {
-            Some(listening) => {
-                listening.unfollow_resource(uri);
-                Ok(())
-            }
-            None => {
-                let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
-                self.request(request, options).await.map(drop)
-            }
+        if let Some(listening) = &self.listening {
+            listening.unfollow_resource(uri);
+            return Ok(());
         }
+        let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+        self.request(request, options).await.map(drop)
     }
 }
 
