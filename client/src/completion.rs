@@ -1,4 +1,4 @@
-//! Shell completion of command lines, with names of servers, tools, arguments, runs and approvals.
+//! Shell completion of command lines, with server, tool, argument, run and approval names.
 //!
 //! The script that `mux completions` prints calls `mux` with [`variables::COMPLETE`] set and the words so far.
 //!

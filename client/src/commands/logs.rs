@@ -74,12 +74,12 @@ fn read_past(
         .iter_mut()
         .map(|tail| tail.read_past(wanted, most, follows))
         .collect::<Result<_, _>>()
-        .map_err(read_failure)?;
+        .map_err(|error| read_failure(&error))?;
     let mut lines = merge_logs(logs);
     Ok(lines.split_off(lines.len().saturating_sub(most)))
 }
 
-fn read_failure(error: std::io::Error) -> Error {
+fn read_failure(error: &std::io::Error) -> Error {
     Error::new(Kind::Internal, error.to_string())
 }
 
@@ -112,7 +112,7 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         }
         let mut logs = Vec::new();
         for tail in &mut tails {
-            let mut added = tail.read_appended().map_err(read_failure)?;
+            let mut added = tail.read_appended().map_err(|error| read_failure(&error))?;
             added.retain(|line| wanted.matches_line(line));
             logs.push(added);
         }

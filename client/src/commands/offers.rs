@@ -33,7 +33,7 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
         list.offers.extend(templates.offers);
         let server = args.server.as_deref();
         return Ok(render::show(&list, json, |list| {
-            render::resources(list, server)
+            render::resources(list, server);
         }));
     };
     let request = ResourceRequest {
@@ -71,7 +71,7 @@ pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResul
         let list = list_offers(&session, OfferKind::Prompts, args.server.clone(), json).await?;
         let server = args.server.as_deref();
         return Ok(render::show(&list, json, |list| {
-            render::prompts(list, server)
+            render::prompts(list, server);
         }));
     };
     let request = PromptRequest {

@@ -62,7 +62,7 @@ async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
     let within = || within_seconds(POLICY_TIMEOUT_SECS);
     let list = ask(async |client| client.policy(within(), request.clone()).await).await?;
     Ok(render::show(&list, json, |list| {
-        render::policy(list, request.agent.as_deref())
+        render::policy(list, request.agent.as_deref());
     }))
 }
 

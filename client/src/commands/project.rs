@@ -97,7 +97,7 @@ async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
     });
     let revoked = revoked.await?;
     Ok(render::show(&revoked, json, |revoked| {
-        render::revoked(&root, revoked)
+        render::revoked(&root, revoked);
     }))
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
             total: 0,
         };
         return Ok(render::show(&none, json, |list| {
-            render::runs(list, args.running)
+            render::runs(list, args.running);
         }));
     } else {
         render::not_running(&resolve_dirs()?.socket(), json);

@@ -38,7 +38,7 @@ pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResul
             let sources = list_sources(&session).await?;
             let config = super::resolve_dirs()?.config_file();
             Ok(render::show(&sources[..], json, |sources| {
-                render::sources(sources, &config)
+                render::sources(sources, &config);
             }))
         }
         Some(SourcesCommand::Add(args)) => add_source(&args, json).await,

@@ -48,7 +48,7 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         let is_empty = list.total == 0 && list.missing.is_empty() && !json;
         let no_servers = is_empty && server_names(&session).await?.is_empty();
         return Ok(render::show(&list, json, |list| {
-            render::tools(list, no_servers)
+            render::tools(list, no_servers);
         }));
     }
     let words = args.query.clone();
@@ -143,7 +143,7 @@ async fn list_servers(name: Option<&str>, json: bool) -> CommandResult {
     }
     let config = resolve_dirs()?.config_file();
     Ok(render::show(&servers[..], json, |servers| {
-        render::servers(servers, &problems, &config)
+        render::servers(servers, &problems, &config);
     }))
 }
 

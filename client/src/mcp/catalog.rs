@@ -1,4 +1,4 @@
-//! The tools that this server lists: the built-in ones with the inventory, and tools of servers.
+//! The tools that this server lists: the built-in ones with the inventory, and server tools.
 //!
 //! Invariant: a change is announced only if the list differs from the list that the agent has seen, because every
 //! change invalidates the agent's prompt cache.

@@ -211,7 +211,7 @@ impl LastListing {
         }
         *self = Self {
             number,
-            counts: status.runs.clone(),
+            counts: status.runs,
             looks: 0,
         };
         true

@@ -33,7 +33,7 @@ struct EventBacklog {
 }
 
 enum BacklogEntry {
-    Event(EventKind),
+    Event(Box<EventKind>),
     /// A content block as JSON, not yet checked.
     Part(String),
 }
@@ -86,7 +86,9 @@ impl EventWriter {
 
     fn push_or_queue(&self, backlog: &mut EventBacklog, event: EventKind) {
         if backlog.storing {
-            backlog.waiting.push_back(BacklogEntry::Event(event));
+            backlog
+                .waiting
+                .push_back(BacklogEntry::Event(Box::new(event)));
         } else {
             self.run.push(event);
         }
@@ -124,7 +126,7 @@ impl BlockStoreTask {
         let mut backlog = self.0.backlog();
         while let Some(entry) = backlog.waiting.pop_front() {
             match entry {
-                BacklogEntry::Event(event) => self.0.run.push(event),
+                BacklogEntry::Event(event) => self.0.run.push(*event),
                 BacklogEntry::Part(text) => return Some(text),
             }
         }

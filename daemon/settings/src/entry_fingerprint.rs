@@ -6,7 +6,7 @@
 
 use mux_config::{ServerEntry, SourceEntry};
 use mux_text::{canonical_json, digest::DigestKey};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The fingerprint of an entry. Any two compare equal. Otherwise, rewording an entry without changing its definition
 /// would close its sessions.
@@ -22,7 +22,7 @@ impl PartialEq for EntryFingerprint {
 impl EntryFingerprint {
     /// Covers which server it is, where it runs, its arguments, variables and headers, and its roots.
     pub(super) fn of_server(entry: &ServerEntry) -> Self {
-        Self(canonical_json::digest(&json!({
+        Self(digest_of_set_keys(json!({
             "command": entry.command,
             "args": entry.args,
             "env": entry.env,
@@ -39,7 +39,7 @@ impl EntryFingerprint {
 
     /// Covers which API it is, its address, variables, headers and credentials.
     pub(super) fn of_source(entry: &SourceEntry) -> Self {
-        Self(canonical_json::digest(&json!({
+        Self(digest_of_set_keys(json!({
             "openapi": entry.openapi,
             "graphql": entry.graphql,
             "schema": entry.schema,
@@ -54,6 +54,14 @@ impl EntryFingerprint {
     pub fn key(&self) -> &DigestKey {
         &self.0
     }
+}
+
+/// Keys that are not set do not count, so a key that a later muxd adds changes no fingerprint.
+fn digest_of_set_keys(mut entry: Value) -> DigestKey {
+    if let Some(keys) = entry.as_object_mut() {
+        keys.retain(|_, value| !value.is_null());
+    }
+    canonical_json::digest(&entry)
 }
 
 #[cfg(test)]

@@ -115,16 +115,14 @@ pub(super) async fn resume(
     let found = daemon.runs.find_resumable(&request.id, &access).await?;
     let resumed = match found {
         ResumeTarget::As(run) => {
-            let run = match daemon.runs.find(&run, &access) {
-                Ok(run) => run.id.clone(),
+            let run = if let Ok(run) = daemon.runs.find(&run, &access) {
+                run.id.clone()
+            } else if let Some(info) = daemon.former.info(&run, &access).await {
+                info.run
+            } else {
                 // The error names the id that was requested, not the run that it stands for.
-                Err(_) => match daemon.former.info(&run, &access).await {
-                    Some(info) => info.run,
-                    None => {
-                        let unknown = daemon.runs.unknown_run_fault(&request.id, &access);
-                        return Err(unknown.into());
-                    }
-                },
+                let unknown = daemon.runs.unknown_run_fault(&request.id, &access);
+                return Err(unknown.into());
             };
             return Ok(wire::Resumed {
                 run,

@@ -147,13 +147,12 @@ impl SyntaxTree {
 
     /// The statements of the program, or the nodes directly inside a node.
     pub(super) fn children(&self, at: Option<usize>) -> Vec<usize> {
-        let found = match at {
-            Some(at) => self.children.get(at).cloned().unwrap_or_default(),
-            None => {
-                let nodes = self.nodes.iter().enumerate();
-                let statements = nodes.filter(|(_, node)| node.parent.is_none());
-                statements.map(|(at, _)| at).collect()
-            }
+        let found = if let Some(at) = at {
+            self.children.get(at).cloned().unwrap_or_default()
+        } else {
+            let nodes = self.nodes.iter().enumerate();
+            let statements = nodes.filter(|(_, node)| node.parent.is_none());
+            statements.map(|(at, _)| at).collect()
         };
         self.count(found.len());
         found

@@ -149,7 +149,9 @@ pub(super) fn constant_object(tree: &SyntaxTree, name: &str) -> Option<usize> {
         if let NameRole::Variable(declarator) = tree.role(at) {
             let value = tree.child(declarator, "init")?;
             let is_object = tree.kind(value) == "ObjectExpression" && tree.slot(at) == "id";
-            if literal.is_some() || !is_object || !tree.is_constant(declarator) {
+            // A type that the program gives may be wider than the literal.
+            let has_type = tree.child(at, "typeAnnotation").is_some();
+            if literal.is_some() || has_type || !is_object || !tree.is_constant(declarator) {
                 return None;
             }
             literal = Some(value);

@@ -1,4 +1,4 @@
-//! The names of servers and tools as properties of `mux` and of its servers.
+//! Server and tool names as properties of `mux` and of its servers.
 //!
 //! Invariant: a spelling depends only on the name itself, never on other names, which means that a program keeps its
 //! meaning when servers and tools are added or removed.

@@ -8,7 +8,7 @@ pub const MAX_SYNTAX_NODES: usize = 50_000;
 /// One node of a program's syntax tree. Positions are byte offsets in the program without its fence.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SyntaxNode {
-    /// The kind by the parser's name, which is ESTree's for most, such as `CallExpression`.
+    /// The kind by the parser's name, which is that of `ESTree` for most, such as `CallExpression`.
     pub kind: String,
     /// The member of the parent that this node is, or is in, such as `callee`, or `spread` for a spread argument.
     pub slot: String,

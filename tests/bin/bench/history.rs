@@ -5,9 +5,7 @@ use std::{fs, path::Path, sync::Arc, time::Instant};
 
 use anyhow::{Context as _, ensure};
 use mux_caller::{ClientOrigin, RunAccess};
-use mux_journal::{
-    BegunCall, History, JournalOptions, Program, RunJournal, history::RunFilter,
-};
+use mux_journal::{BegunCall, History, JournalOptions, Program, RunJournal, history::RunFilter};
 use mux_messages::{EventKind, JsonText, Outcome};
 use mux_wire::CallTarget;
 

@@ -1,5 +1,9 @@
 //! Waiting runs on disk: concurrent writers, restarts of the daemon, and failing writes.
 
+use std::fs;
+
+use mux_journal::CallState;
+
 use super::*;
 
 fn target(tool: &str) -> CallTarget {

@@ -120,6 +120,6 @@ async fn share_user_shares_a_session_across_workspaces_with_a_warning() {
         (&server["share"], server.get("share_reason")),
         (&json!("user"), None)
     );
-    let warning = server["warnings"][0].as_str().unwrap();
+    let warning = server["warnings"][0]["text"].as_str().unwrap();
     assert!(warning.contains("share = \"user\""), "{warning}");
 }

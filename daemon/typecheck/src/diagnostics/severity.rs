@@ -475,7 +475,18 @@ fn unusable(message: &str, context: &SeverityContext<'_>) -> bool {
     !is_union
         && !is_reassigned(tree, tree.text(context.at))
         && is_certain(tree, context.at)
-        && origins(context, wanted).is_known(tree.whole_chain(context.at))
+        && origins(context, wanted).is_known(unusable_value(context, wanted))
+}
+
+/// The value that cannot be used: a chain of members, or the call that makes a promise.
+fn unusable_value(context: &SeverityContext<'_>, wanted: WantedType) -> usize {
+    let tree = context.tree;
+    let chain = tree.whole_chain(context.at);
+    let call = tree.parent(chain).filter(|_| tree.slot(chain) == "callee");
+    match call {
+        Some(call) if wanted == WantedType::Promise => call,
+        _ => chain,
+    }
 }
 
 fn has_too_many(first: &str) -> bool {

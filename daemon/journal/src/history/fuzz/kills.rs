@@ -23,10 +23,7 @@ use super::super::{
     HeldApproval, HeldOwner, History, RunFilter,
     tests::{ALL, begin_run, call, end},
 };
-use crate::{
-    call_log::BegunCall,
-    run_journal::run_number,
-};
+use crate::{call_log::BegunCall, run_journal::run_number};
 use mux_messages::RunState;
 use mux_wire::CallTarget;
 
