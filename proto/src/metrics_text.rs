@@ -59,7 +59,7 @@ gauge muxd_uptime_seconds Time since the daemon started
 gauge muxd_clients Clients that are connected
 gauge muxd_approvals Calls that need approval: held ones wait now, kept ones are asked again by mux resume
 counter muxd_runs_started Runs that were accepted
-gauge muxd_runs_running Runs that have not ended, including those that wait for a worker
+gauge muxd_runs_running Runs that have not ended, including runs that wait for a worker
 counter muxd_runs Runs that have ended, by outcome: ok, or the kind of the error
 histogram muxd_run_duration_seconds How long runs took, from their acceptance to their end
 gauge muxd_workers Worker processes, by state

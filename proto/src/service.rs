@@ -214,7 +214,7 @@ pub trait Mux {
     /// Stores a value that others can read by its handle. For clients whose reader accepts less than a message.
     async fn keep(request: crate::KeepRequest) -> Result<crate::Handle, Error>;
 
-    /// What the history has of a run: its program, and its calls with arguments and results. Fails with `not_found` if
-    /// the history does not have the run.
+    /// The program of a run, and its calls with arguments and results. Fails with `not_found` if the history does not
+    /// have the run.
     async fn run_journal(request: crate::RunJournalRequest) -> Result<crate::RunJournal, Error>;
 }

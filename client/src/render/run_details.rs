@@ -22,7 +22,7 @@ const MAX_SHOWN_VALUE_CHARS: usize = 200;
 #[derive(Serialize)]
 struct RunDetails<'a> {
     info: &'a RunInfo,
-    /// What the history has of the run.
+    /// The program and the calls, if the history has the run.
     journal: Option<&'a RunJournal>,
     #[serde(flatten)]
     outcome: Option<Outcome>,

@@ -159,8 +159,8 @@ export interface Methods {
   /** Stores a value that others can read by its handle. For clients whose reader accepts less than a message. */
   keep: { params: { request: KeepRequest }; answer: Handle };
   /**
-   * What the history has of a run: its program, and its calls with arguments and results. Fails with `not_found` if
-   * the history does not have the run.
+   * The program of a run, and its calls with arguments and results. Fails with `not_found` if the history does not
+   * have the run.
    */
   run_journal: { params: { request: RunJournalRequest }; answer: RunJournal };
 }

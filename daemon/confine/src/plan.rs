@@ -97,7 +97,7 @@ pub struct SandboxDirs {
 pub struct ServerCommand<'a> {
     /// A name for the server's own files.
     pub identity: &'a str,
-    /// Its program is an absolute path.
+    /// The path of the program is absolute.
     pub spec: SpawnSpec,
     pub dirs: &'a SandboxDirs,
     /// The `muxd` program.

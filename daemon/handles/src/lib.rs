@@ -3,9 +3,10 @@
 //! This crate depends on callers, settings, `mux-files` and `mux-process`. This crate does not depend on runs, which
 //! pass results and parts to it.
 //!
-//! - `handle_name`: the name of a value, 128 bits of its hash, keyed with a secret of the installation. `value_folder`: the files, one for each value.
-//!   `inline_value`: the check of a value that is not stored. `value_index`: the stored values with their owners (`value_owner`), in order of last use. `value_store` combines
-//!   folder and index. `value_page` cuts a text into pages of whole characters.
+//! - `handle_name`: the name of a value, 128 bits of its hash, keyed with a secret of the installation. `value_folder`:
+//!   the files, one for each value. `inline_value`: the check of a value that is not stored. `value_index`: the stored
+//!   values with their owners (`value_owner`), in order of last use. `value_store` combines folder and index.
+//!   `value_page` cuts a text into pages of whole characters.
 //!
 //! Invariants:
 //!

@@ -4,7 +4,7 @@
 //! continues (`held_runs`). Reads use another connection.
 //!
 //! Invariant: nothing here fails a run, and nothing but [`History::save_held`] and its siblings waits for the disk. A
-//! database that is damaged or of another version is set aside and begun anew. Lost changes are counted, and
+//! database that is damaged or newer is set aside and begun anew. Lost changes are counted, and
 //! [`History::problem`] reports them.
 
 mod held_runs;

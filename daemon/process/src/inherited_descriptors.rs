@@ -8,7 +8,7 @@ use nix::{errno::Errno, libc};
 /// kernels on which muxd runs.
 #[expect(
     unsafe_code,
-    reason = "a descriptor that nobody here owns is only a number"
+    reason = "descriptors without an owner here are plain numbers"
 )]
 pub fn close_on_exec() -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/fd")? {

@@ -22,7 +22,7 @@ impl PartialEq for EntryFingerprint {
 impl EntryFingerprint {
     /// Covers which server it is, where it runs, its arguments, variables and headers, and its roots.
     pub(super) fn of_server(entry: &ServerEntry) -> Self {
-        Self(digest_of_set_keys(json!({
+        Self(digest_of(json!({
             "command": entry.command,
             "args": entry.args,
             "env": entry.env,
@@ -39,7 +39,7 @@ impl EntryFingerprint {
 
     /// Covers which API it is, its address, variables, headers and credentials.
     pub(super) fn of_source(entry: &SourceEntry) -> Self {
-        Self(digest_of_set_keys(json!({
+        Self(digest_of(json!({
             "openapi": entry.openapi,
             "graphql": entry.graphql,
             "schema": entry.schema,
@@ -56,12 +56,18 @@ impl EntryFingerprint {
     }
 }
 
+fn digest_of(entry: Value) -> DigestKey {
+    canonical_json::digest(&without_unset_keys(entry))
+}
+
 /// Keys that are not set do not count, so a key that a later muxd adds changes no fingerprint.
-fn digest_of_set_keys(mut entry: Value) -> DigestKey {
-    if let Some(keys) = entry.as_object_mut() {
-        keys.retain(|_, value| !value.is_null());
-    }
-    canonical_json::digest(&entry)
+fn without_unset_keys(value: Value) -> Value {
+    let Value::Object(keys) = value else {
+        return value;
+    };
+    let set = keys.into_iter().filter(|(_, value)| !value.is_null());
+    set.map(|(key, value)| (key, without_unset_keys(value)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@
 //! - `description` has the locations of descriptions: a watched file, or a URL (`description_fetcher`) whose responses
 //!   are cached (`description_cache`), both decoded by `description_bytes`. A cached description is used immediately,
 //!   whatever its age, and refreshed in the background.
-//! - `source` is what all sources have: functions, calls, and the reasons for which these fail. `live_source` is an open source and the description that it follows. A new description replaces the old one only
-//!   if all of it was read. `source_config` is the configuration of a source, and `call_progress` the progress and the
-//!   time limits of a call in flight. `tool_pages` holds a long list of functions.
+//! - `source` is the interface of all sources: functions, calls, and the reasons a call fails. `live_source` is an open
+//!   source and the description that it follows. A new description replaces the old one only if all of it was read.
+//!   `source_config` is the configuration of a source, and `call_progress` the progress and the time limits of a call in
+//!   flight. `tool_pages` holds a long list of functions.
 //! - `first_seen_origins` records the origins at which each source was called, and its tokens fetched, when its
 //!   description was first read.
 //! - `openapi` makes a function from each operation. `openapi_document` parses the text, with `repeated_keys` and
@@ -30,8 +31,8 @@
 //! - `http` sends requests. `api_client` is an API at its address, with `request_credentials` and `token_fetcher`,
 //!   within `allowed_origins`, at the rate of `source_rate_limiter`, retried by `retry_policy`. `send_request`,
 //!   `body_encoding`, `dot_segments`, `api_response`, `call_result`, `error_reason` are the parts of a request and its
-//!   response. `pagination` joins pages, with `next_page`, `paging_hints` and `link_header`. `secret_mask` removes secrets from responses. `entry_state` outlives a
-//!   description.
+//!   response. `pagination` joins pages, with `next_page`, `paging_hints` and `link_header`. `secret_mask` removes
+//!   secrets from responses. `entry_state` outlives a description.
 //!
 //! Descriptions are read as JSON values, because schemas must stay JSON Schema and a broken operation must not affect
 //! the others. A tool carries the schemas to which it refers: argument schemas as far as they fit, result schemas up to

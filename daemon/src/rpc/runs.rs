@@ -157,7 +157,7 @@ pub(super) async fn journal(
     let id = daemon.runs.find(&request.run, &access);
     let id = id.map_or(request.run, |run| run.id.clone());
     let unknown = daemon.runs.unknown_run_fault(&id, &access);
-    // What happened a moment ago may not be written yet.
+    // The latest events may not be written yet.
     flush_history(daemon).await;
     let record = read_history(daemon, move |history| history.record(&id, &access)).await;
     let record = record.ok_or(unknown)?;

@@ -116,8 +116,9 @@
 //!
 //! `http` is streamable HTTP (`streamable_http`) and HTTP+SSE of 2024-11-05 (`sse_transport`). `http_exchange` makes
 //! every HTTP request to a server: with the entry's headers and a token, to one origin, once. A request is sent a
-//! second time only after a 401 or 403, with another token. `token_provider` supplies the token,
-//! `response_body` limits a server's responses, `kept_messages` passes messages around rmcp, `sse_backoff` delays the retry of a dropped event stream.
+//! second time only after a 401 or 403, with another token. `token_provider` supplies the token, `response_body` limits a
+//! server's responses, `kept_messages` passes messages around rmcp, `sse_backoff` delays the retry of a dropped event
+//! stream.
 //!
 //! `server_launcher` starts servers that are configured as a command: in muxd, `process_launcher`. A program that
 //! embeds the daemon may run servers itself. `in_process` is a source in this process. `raw_message` keeps answers as

@@ -28,8 +28,9 @@ mod syntax;
 pub use codec::{FrameError, MAX_FRAME_BYTES, decode_frame, encode_frame, read_frame, write_frame};
 pub use fault::{Fault, FaultKind};
 pub use mux_messages::Level as ConsoleLevel;
-use std::fmt::{self, Display, Formatter};
 pub use syntax::{MAX_SYNTAX_NODES, SyntaxNode};
+
+use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 

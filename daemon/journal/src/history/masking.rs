@@ -12,6 +12,9 @@ use serde_json::Value;
 use super::stored_entry::StoredText;
 use crate::call_log::{CallState, LoggedCall};
 
+/// The replacement of a value that is not kept.
+const WITHHELD: &str = "(not kept: history = false)";
+
 /// The secrets that arguments, results and inputs of one run announce.
 pub(super) fn add_announced_secrets<'a>(
     known: &mut KnownSecrets,
@@ -78,9 +81,9 @@ fn server_of_arguments(arguments: &str) -> Option<Cow<'_, str>> {
 
 /// Removes what an event shows of values.
 pub(super) fn withhold_values(event: &mut Event) {
-    let withheld = Value::from("(not kept: history = false)");
+    let withheld = Value::from(WITHHELD);
     match &mut event.event {
-        EventKind::Console { text, .. } => *text = withheld.to_string(),
+        EventKind::Console { text, .. } => WITHHELD.clone_into(text),
         EventKind::Emitted { part } => *part = Held::Value(withheld.into()),
         EventKind::Ended { outcome } if !matches!(outcome, Outcome::Error(_)) => {
             *outcome = Outcome::Result(withheld.into());

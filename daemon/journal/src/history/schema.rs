@@ -1,6 +1,6 @@
 //! Opens the database: its tables, its version, and what happens to a database that cannot be used.
 //!
-//! Invariant: a database that is damaged or of another version is renamed, never deleted and never written.
+//! Invariant: a database that is damaged or newer is renamed, never deleted and never written.
 
 use std::{
     fs::{self, OpenOptions},

@@ -61,12 +61,12 @@ fn killed_processes_lose_nothing_that_was_announced() {
     assert!(announced.total > 100, "{} announcements", announced.total);
 }
 
-/// What the processes have said of their runs.
+/// The announcements of all processes so far.
 #[derive(Default)]
 struct Announced {
     /// The runs that wait for approval, each with the number of its calls.
     held: BTreeMap<String, usize>,
-    /// Runs whose approval is being used up. Their rows may be there.
+    /// The run whose approval is being used up. Its rows may be there.
     leaving: Option<String>,
     written: Vec<String>,
     used: Vec<String>,
