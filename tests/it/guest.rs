@@ -1,6 +1,7 @@
 //! Recorded guest programs: `tests/data/guest/<case>.ts` is run, and `<case>.out` is its console and its outcome.
 //!
-//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second one.
+//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second one. A case with the line
+//! `// engine: v8` runs only there.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -14,6 +15,9 @@ use serde_json::Value;
 
 /// The prefix of the line of a case with its input as JSON.
 const INPUT: &str = "// input: ";
+
+/// The prefix of the line of a case that only one engine runs.
+const ENGINE: &str = "// engine: ";
 
 #[test]
 fn guest_programs_end_as_recorded() {
@@ -31,7 +35,7 @@ fn guest_programs_replay_with_the_same_outcome() {
     let other = TestEnv::new();
     let engine = env.engine();
     let file = env.path("case.muxrec");
-    let failed: Vec<String> = cases()
+    let failed: Vec<String> = cases(&engine)
         .iter()
         .filter_map(|case| {
             let mut args = args(case);
@@ -63,7 +67,7 @@ fn check_all(prepare: impl FnOnce(&TestEnv)) {
     let env = home();
     prepare(&env);
     let engine = env.engine();
-    let cases = cases();
+    let cases = cases(&engine);
     let failed: Vec<String> = cases
         .iter()
         .filter_map(|case| {
@@ -81,12 +85,13 @@ fn check_all(prepare: impl FnOnce(&TestEnv)) {
     assert_eq!(env.starts("fix").len(), 1, "one session serves every case");
 }
 
-fn cases() -> Vec<PathBuf> {
+fn cases(engine: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/guest");
     let mut cases: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension() == Some(OsStr::new("ts")))
+        .filter(|path| line(path, ENGINE).is_none_or(|only| only == engine))
         .collect();
     cases.sort();
     assert!(!cases.is_empty(), "no cases in {}", folder.display());
@@ -106,12 +111,20 @@ fn recording(case: &Path, outcome: &str, engine: &str) -> PathBuf {
 }
 
 fn args(case: &Path) -> Vec<OsString> {
-    let source = fs::read_to_string(case).unwrap();
     let mut args: Vec<OsString> = vec!["--json".into(), "run".into(), case.into()];
-    if let Some(input) = source.lines().find_map(|line| line.strip_prefix(INPUT)) {
+    if let Some(input) = line(case, INPUT) {
         args.extend(["--input".into(), input.into()]);
     }
     args
+}
+
+/// The rest of the first line of a case with this prefix.
+fn line(case: &Path, prefix: &str) -> Option<String> {
+    let source = fs::read_to_string(case).unwrap();
+    let mut lines = source.lines();
+    lines
+        .find_map(|line| line.strip_prefix(prefix))
+        .map(str::to_owned)
 }
 
 /// The outcome of a case as text: console lines, then the result or the error.

@@ -1,3 +1,4 @@
+// engine: v8
 const registry = new FinalizationRegistry(() => { for (;;); });
 for (let i = 0; i < 100_000; i++) registry.register({}, i);
 let junk = [];
