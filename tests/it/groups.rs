@@ -80,18 +80,18 @@ fn flat_names_of_grouped_tools_work_with_a_warning() {
 #[test]
 fn unknown_server_accepts_any_group() {
     let env = home("");
-    // The checker connects to servers that a program names literally. This one is connected by the call.
+    // Servers that a program names literally are connected before it starts. This one is connected by the call.
     env.write_config(&format!(
         "{}{}",
         env.fixture("api", &["--dotted"]),
         env.fixture("late", &["--dotted"])
     ));
     env.mux(["reload"]).ok();
-    let code = "const late = mux['la' + 'te'] as any;\n\
-                const kinds = [Object.keys(late), typeof late.pet, typeof late.pet.list, late.pet === late.pet];\n\
-                const store = await late.my_store.order.then_({ id: 'a' });\n\
-                const waited = (await late.pet) === late.pet;\n\
-                return [kinds, waited, store.tool, (await late.pet({ id: 'b' })).tool, late.pet.getPetById.name];";
+    let code = "const unseen = mux['la' + 'te'] as any;\n\
+                const kinds = [Object.keys(unseen), typeof unseen.pet, typeof unseen.pet.list, unseen.pet === unseen.pet];\n\
+                const store = await unseen.my_store.order.then_({ id: 'a' });\n\
+                const waited = (await unseen.pet) === unseen.pet;\n\
+                return [kinds, waited, store.tool, (await unseen.pet({ id: 'b' })).tool, unseen.pet.getPetById.name];";
     assert_eq!(
         env.result(code),
         json!([

@@ -29,6 +29,7 @@ use mux_telemetry::trace::SpanKind;
 /// A run that is about to be executed.
 pub(super) struct Execution {
     pub(super) run: Arc<RunJournal>,
+    /// Without the names of servers and tools, unless it is a replay.
     pub(super) request: RunRequest,
     /// The parsed program, if it is a step program.
     pub(super) plan: Option<Result<StepPlan, Fault>>,
@@ -51,7 +52,7 @@ impl Runs {
     pub(super) async fn execute_run(self: Arc<Self>, execution: Execution) -> Option<FaultKind> {
         let Execution {
             run,
-            request,
+            mut request,
             plan,
             call_context,
             checked_for,
@@ -82,6 +83,15 @@ impl Runs {
             RunContext::new(gateway, handles.clone(), call_context, Arc::clone(&writer));
         context.logs_builtins = is_recorded || is_replay;
         context.is_replay = is_replay;
+        if !is_replay {
+            let scope = &context.call_context.scope;
+            let list = self
+                .inspector
+                .list_named_servers(&request.source, scope, &context.identity);
+            // The pool reports a cancellation.
+            _ = run.cancellation.run_until_cancelled(list).await;
+            request.names = self.global_names_json(scope);
+        }
         let names = is_recorded.then(|| request.names.clone());
         let checks = checked_for.map(|agent| (&self.inspector, agent));
         let outcome = match plan {

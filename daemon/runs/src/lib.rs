@@ -203,14 +203,11 @@ impl Runs {
             .map(Into::into);
         program.title = title_of(&program, plan.as_ref());
         program.wall = limits.wall;
-        let names = match &spec.replay {
-            Some(recording) => recording.program.names.clone(),
-            None => self.global_names_json(&spec.scope),
-        };
+        let recorded_names = spec.replay.as_ref().map(|replay| &replay.program.names);
         let request = RunRequest {
             source: program.source.as_ref().to_owned(),
             input: program.input.as_ref().to_owned(),
-            names,
+            names: recorded_names.cloned().unwrap_or_default(),
             limits,
             turn: spec.turn,
         };

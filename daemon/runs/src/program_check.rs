@@ -136,6 +136,8 @@ impl ProgramChecker {
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
             CheckMode::Off => CheckFindings::not_checked(&CHECK_OFF),
             _ => {
+                self.list_named_servers(&source, viewer.scope, viewer.identity)
+                    .await;
                 let checked = self.check_types(&source, HintScope::All, viewer, turn);
                 checked.await.inspection
             }
@@ -152,15 +154,7 @@ impl ProgramChecker {
         viewer: ToolViewer<'_>,
         turn: &QueueKey,
     ) -> CompilerFindings {
-        let ToolViewer {
-            scope, identity, ..
-        } = viewer;
-        let mut found = self.run_compiler(source, viewer, turn).await;
-        // Without a type checker there is no need to list tools.
-        if found.is_ok() && self.list_unlisted_servers(source, scope, identity).await {
-            found = self.run_compiler(source, viewer, turn).await;
-        }
-        match found {
+        match self.run_compiler(source, viewer, turn).await {
             Ok(diagnostics) => self.report_diagnostics(&diagnostics, viewer, hints),
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
@@ -212,38 +206,38 @@ impl ProgramChecker {
     }
 
     /// Lists the tools of servers that the program names and whose tools are unknown: the program would have to wait
-    /// for them anyway. Returns true if any server answered.
-    async fn list_unlisted_servers(
+    /// for them anyway. A call reports why a server cannot be reached.
+    pub(crate) async fn list_named_servers(
         &self,
         source: &str,
         scope: &Scope,
         identity: &CallerIdentity,
-    ) -> bool {
+    ) {
         let named = |server: &Arc<Server>| {
             let name = server.name();
             server.definition().is_ok()
                 && server.tools().is_none()
-                && (source.contains(name) || source.contains(spell(name).as_ref()))
+                && (contains_word(source, name) || contains_word(source, &spell(name)))
         };
-        let unknown: Vec<_> = self
-            .upstreams
-            .visible_servers(scope)
-            .into_iter()
-            .filter(named)
-            .collect();
-        let asked = unknown.iter().map(|server| async {
-            // Tools of an unreachable server stay unknown. A call reports why.
-            matches!(
-                timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(identity)).await,
-                Ok(Ok(_))
-            )
-        });
-        join_all(asked).await.contains(&true)
+        let servers = self.upstreams.visible_servers(scope);
+        let unlisted = servers.into_iter().filter(named);
+        join_all(unlisted.map(|server| async move {
+            drop(timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(identity)).await);
+        }))
+        .await;
     }
 
     fn checks(&self) -> MutexGuard<'_, CheckModes> {
         self.terms.lock()
     }
+}
+
+/// Returns true if the text contains the word and no other letter, digit, `_` or `$` touches it.
+fn contains_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    text.match_indices(word).any(|(start, _)| {
+        !text[..start].ends_with(is_part) && !text[start + word.len()..].starts_with(is_part)
+    })
 }
 
 struct CompilerFindings {

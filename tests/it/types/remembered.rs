@@ -3,6 +3,7 @@
 use std::fs;
 
 use mux_tests::TestEnv;
+use serde_json::json;
 
 #[test]
 fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
@@ -34,4 +35,19 @@ fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
         assert!(now.contains("as of its last session"), "{now}");
     }
     panic!("the server was never asked again");
+}
+
+#[test]
+fn first_program_that_names_a_server_sees_all_its_tools() {
+    let env = TestEnv::with_fixtures(&[
+        ("fix", &["--slow-start", "300"]),
+        ("other", &["--slow-start", "300"]),
+    ]);
+    let keys = "return [Object.keys(mux.fix).includes('echo'), 'echo' in mux.fix, typeof an_other]";
+    let seen = env.result(keys);
+    assert_eq!(seen, json!([true, true, "undefined"]));
+    assert!(
+        env.starts("other").is_empty(),
+        "a server was started that no word names"
+    );
 }
