@@ -94,11 +94,14 @@ pub async fn serve_after(
     let background = serving.start_background(false);
     let daemon = &serving.parts.daemon;
     daemon.configured().await;
-    if let Err(error) = predecessor.ready(&serving.incoming).await {
-        // The predecessor has not handed over anything yet.
-        daemon.launcher.close().await;
-        serving.parts.pool.close();
-        return Err(error.into());
+    match predecessor.ready(&serving.incoming).await {
+        Ok(next_run) => daemon.runs.skip_numbers_below(next_run),
+        Err(error) => {
+            // The predecessor has not handed over anything yet.
+            daemon.launcher.close().await;
+            serving.parts.pool.close();
+            return Err(error.into());
+        }
     }
     // From here on the predecessor writes no approvals, and this daemon owns the lock.
     serving.parts.approvals.reload_grants();

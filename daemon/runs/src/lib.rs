@@ -84,6 +84,9 @@ use mux_text::random_name::random_name;
 /// How long, after a drain, cancelled runs may take to end, and clients to read the outcomes of their runs.
 const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The run numbers that a daemon keeps for itself while its successor begins to serve.
+const RUNS_DURING_HANDOVER: u64 = 100;
+
 /// A run that a client requests.
 pub struct RunSpec {
     /// The title is derived from the rest, and the time limit is `wall`.
@@ -314,6 +317,17 @@ impl Runs {
             _work: work,
             _call: self.calls.token(),
         })
+    }
+
+    /// The number of a successor's first run. This daemon keeps the numbers below for the runs that it accepts until
+    /// the successor serves.
+    pub fn next_number_of_successor(&self) -> u64 {
+        self.next.load(Ordering::Relaxed) + RUNS_DURING_HANDOVER
+    }
+
+    /// Gives no later run a number below this one.
+    pub fn skip_numbers_below(&self, next: u64) {
+        self.next.fetch_max(next, Ordering::Relaxed);
     }
 
     /// Refuses new runs and calls from now on.

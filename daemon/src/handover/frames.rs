@@ -32,6 +32,8 @@ pub(super) enum PredecessorFrame {
     /// Lets the successor serve, with the sessions that are open now and may be handed over. From here on both accept.
     Go {
         awaited: Vec<HandoverKey>,
+        /// The number of the successor's first run.
+        next_run: u64,
     },
     /// Carries a connection to the predecessor, on which its runs can be read.
     Door {},

@@ -219,6 +219,7 @@ impl HandoverSource<'_> {
         let awaited = self.announced();
         let go = PredecessorFrame::Go {
             awaited: awaited.clone(),
+            next_run: self.runs.next_number_of_successor(),
         };
         channel.send(&go).await?;
         match hear(channel, "serve", SUCCESSOR_READY_TIMEOUT).await? {

@@ -105,15 +105,18 @@ impl Predecessor {
         }
     }
 
-    /// Reports that this daemon could serve. Returns when it may.
-    pub(crate) async fn ready(&mut self, awaited: &IncomingSessions) -> Result<(), HandoverError> {
+    /// Reports that this daemon could serve. Returns the number of its first run when it may.
+    pub(crate) async fn ready(&mut self, awaited: &IncomingSessions) -> Result<u64, HandoverError> {
         self.channel.send(&SuccessorFrame::Ready {}).await?;
         match hear(&mut self.channel).await? {
-            PredecessorFrame::Go { awaited: sessions } => {
+            PredecessorFrame::Go {
+                awaited: sessions,
+                next_run,
+            } => {
                 if self.keeper.is_some() {
                     awaited.expect_sessions(sessions);
                 }
-                Ok(())
+                Ok(next_run)
             }
             _ => Err(HandoverError::OutOfTurn),
         }

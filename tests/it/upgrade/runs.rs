@@ -1,5 +1,7 @@
 //! Runs during an upgrade.
 
+use std::{collections::BTreeSet, thread};
+
 use mux_tests::TestEnv;
 
 use serde_json::Value;
@@ -55,6 +57,29 @@ fn direct_call_ends_in_the_old_daemon() {
     assert_eq!(call.wait().ok().stdout.trim(), "slept 1500 ms");
     assert_ends(old);
     assert_eq!(count(&env, "fix"), 2);
+}
+
+#[test]
+fn no_two_runs_have_one_number_after_an_upgrade() {
+    let env = TestEnv::new();
+    let run = || env.mux(["run", "-e", "return 1"]).ok();
+    run();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..40).for_each(|_| drop(run())));
+        }
+        upgrade(&env);
+        upgrade(&env);
+    });
+    run();
+    let list = env.mux(["--json", "runs", "--limit", "1000"]).ok().json();
+    let runs = list["runs"].as_array().unwrap();
+    let number = |run: &Value| {
+        let (_, number) = run["run"].as_str().unwrap().rsplit_once('-').unwrap();
+        number.to_owned()
+    };
+    let numbers: BTreeSet<String> = runs.iter().map(number).collect();
+    assert_eq!(numbers.len(), runs.len(), "{list:#}");
 }
 
 /// Starts a detached run. Returns its id.
