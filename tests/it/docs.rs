@@ -120,6 +120,24 @@ fn documentation_links_resolve() {
 }
 
 #[test]
+fn files_that_pages_for_builders_name_exist() {
+    let root = root();
+    let mut missing = Vec::new();
+    for (page, text) in pages() {
+        for name in text.split('`').skip(1).step_by(2) {
+            let (folder, rest) = name.split_once('/').unwrap_or_default();
+            let is_path =
+                !rest.contains(|c: char| !c.is_ascii_alphanumeric() && !"/._-".contains(c));
+            let is_ours = ["client", "daemon", "proto", "sandbox", "tests"].contains(&folder);
+            if is_ours && is_path && !root.join(name).exists() {
+                missing.push(format!("{}: {name}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
 fn readme_is_short() {
     let text = fs::read_to_string(root().join("README.md")).unwrap();
     assert!(text.lines().count() <= MAX_README_LINES);

@@ -1,6 +1,7 @@
 //! The agents that mux knows: how each is recognized, where its file is, and how entries are written there.
 //!
-//! Invariant: the rows are in the order of [`Agent`]. A new agent is a variant and a row.
+//! Invariant: the rows are in the order of [`Agent`]. A new agent is a variant and a row, and its
+//! files in `tests/data/agents`: see `docs/dev/changes.md`.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! The kinds of failures: one list for workers, daemon and clients.
 //!
-//! Invariant: a property of a kind, such as its exit code, is said here and nowhere else.
+//! Invariant: the exit code of a kind, and whether it is recoverable, are decided here alone. `docs/dev/changes.md` lists
+//! the other code that tells kinds apart.
 
 use serde::{Deserialize, Serialize};
 
