@@ -20,6 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use mux_messages::{Degraded, Problem};
 use parking_lot::Mutex;
 use tokio::{
     sync::{self, Notify, mpsc, watch},
@@ -33,10 +34,10 @@ pub use self::{
 };
 use self::{config_loading::LoadState, shared_reads::SharedReads};
 use crate::{
-    degraded::{DaemonDirs, HostCondition, HostConditions},
+    degraded::{DaemonDirs, HostConditions},
     handover::PendingUpgrade,
     lifecycle::{PredecessorRuns, ServiceManager, Shutdown},
-    problems::{DaemonProblem, ProblemCode},
+    problems::ProblemCode,
     rpc::ConnectedAgents,
 };
 use mux_caller::activity::Activity;
@@ -110,7 +111,7 @@ pub struct Daemon {
 #[derive(Debug, Default)]
 struct ConfigStatus {
     /// Its problems, or those of the refused configuration.
-    problems: Vec<DaemonProblem>,
+    problems: Vec<Problem>,
     /// Set if the files could not be read.
     unread: bool,
     /// The reasons directories cannot be watched.
@@ -165,7 +166,7 @@ impl Daemon {
     }
 
     /// The problems that concern every client.
-    pub fn problems(&self) -> Vec<DaemonProblem> {
+    pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.config_status.lock().problems.clone();
         let mut add = |code: ProblemCode, message| problems.push(code.with(message));
         if let Some(message) = self.projects.lock().approvals().problem() {
@@ -181,13 +182,13 @@ impl Daemon {
     }
 
     /// The host condition for files that are polled because the system cannot watch them.
-    pub fn unwatched(&self) -> Option<HostCondition> {
+    pub fn unwatched(&self) -> Option<Degraded> {
         let why = self.config_status.lock().unwatched.join("; ");
         let message = format!(
             "changes of configuration files are detected only every {} s, or by `mux reload`: {why}",
             CONFIG_RETRY_INTERVAL.as_secs()
         );
-        (!why.is_empty()).then(|| HostCondition::new("watch", message, UNWATCHED_FIX))
+        (!why.is_empty()).then(|| Degraded::new("watch", message, UNWATCHED_FIX))
     }
 
     /// The disabled servers, each with its command line or URL.

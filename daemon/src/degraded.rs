@@ -8,6 +8,7 @@ mod process_pause;
 
 use std::path::PathBuf;
 
+use mux_messages::Degraded;
 use parking_lot::Mutex;
 
 pub use self::disk_space::DaemonDirs;
@@ -18,29 +19,6 @@ use mux_process::descriptor_limits::{self, MIN_DESCRIPTORS};
 
 /// With fewer free descriptors than this, the next client or server may get none.
 const MIN_SPARE_DESCRIPTORS: u64 = 12;
-
-/// A condition of the host that restricts the daemon.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct HostCondition {
-    /// The condition's stable name, from the list in `mux_proto`.
-    pub mode: &'static str,
-    pub message: String,
-    pub fix: String,
-}
-
-impl HostCondition {
-    pub(crate) fn new(
-        mode: &'static str,
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
-        Self {
-            mode,
-            message: message.into(),
-            fix: fix.into(),
-        }
-    }
-}
 
 /// The state that is needed to detect host conditions.
 #[derive(Debug)]
@@ -65,7 +43,7 @@ impl HostConditions {
     }
 
     /// All conditions at this moment. `environment` is the servers' environment, once it is known.
-    pub fn look(&self, environment: Option<&Environment>) -> Vec<HostCondition> {
+    pub fn look(&self, environment: Option<&Environment>) -> Vec<Degraded> {
         let mut found = Vec::new();
         found.extend(descriptors());
         found.extend(self.disks.look());
@@ -77,7 +55,7 @@ impl HostConditions {
     }
 }
 
-fn descriptors() -> Option<HostCondition> {
+fn descriptors() -> Option<Degraded> {
     const RAISE_OPEN_FILES_FIX: &str = "raise it where muxd is started, and run `mux restart`: `ulimit -n 4096` (the hard one too), \
                        LimitNOFILE= in the unit of a service, nofile in /etc/security/limits.conf";
     let allowed = descriptor_limits::allowed()?;
@@ -96,20 +74,16 @@ fn descriptors() -> Option<HostCondition> {
         }
         _ => return None,
     };
-    Some(HostCondition::new(
-        "descriptors",
-        message,
-        RAISE_OPEN_FILES_FIX,
-    ))
+    Some(Degraded::new("descriptors", message, RAISE_OPEN_FILES_FIX))
 }
 
-fn logs() -> impl Iterator<Item = HostCondition> {
+fn logs() -> impl Iterator<Item = Degraded> {
     let still = |path: &PathBuf| !disk_space::can_write(path);
     let unwritten = rotating_log::unwritable_logs().into_iter();
     unwritten
         .filter(move |(path, _)| still(path))
         .map(|(path, why)| {
-            HostCondition::new(
+            Degraded::new(
                 "log",
                 format!(
                     "{} cannot be written, and its lines are lost: {why}",
@@ -120,17 +94,17 @@ fn logs() -> impl Iterator<Item = HostCondition> {
         })
 }
 
-fn of_environment(environment: &Environment) -> Vec<HostCondition> {
+fn of_environment(environment: &Environment) -> Vec<Degraded> {
     let mut found = Vec::new();
     if environment.get(HOME_VARIABLE).is_none() {
-        found.push(HostCondition::new(
+        found.push(Degraded::new(
             "no_home",
             format!("{HOME_VARIABLE} is not set: servers start in / and without {HOME_VARIABLE}"),
             format!("set {HOME_VARIABLE} where muxd is started, and run `mux restart`"),
         ));
     }
     if let Some(why) = environment.capture_problem() {
-        found.push(HostCondition::new(
+        found.push(Degraded::new(
             "environment",
             why.to_owned(),
             "check whether its startup files wait for input or start another shell without a terminal, then `mux restart`; \

@@ -2,32 +2,7 @@
 
 use std::path::Path;
 
-/// One problem.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DaemonProblem {
-    pub code: ProblemCode,
-    /// The server or source that cannot be used.
-    pub server: Option<String>,
-    pub message: String,
-}
-
-impl DaemonProblem {
-    /// The fix. `config` is the configuration file.
-    pub fn fix(&self, config: &Path) -> String {
-        let fix = match self.code {
-            ProblemCode::Workers => {
-                "`mux-worker` must be in the same directory as `muxd` and from the same build; `mux logs` shows more"
-            }
-            ProblemCode::Cache => "`mux restart` opens it again",
-            ProblemCode::Audit => "`mux logs` shows since when; lost lines cannot be recovered",
-            _ => {
-                let config = config.display();
-                return format!("`mux logs` shows more; after changing {config}, run `mux reload`");
-            }
-        };
-        fix.to_owned()
-    }
-}
+use mux_messages::Problem;
 
 /// The subject of a problem. Clients decide by the subject, never by the message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
@@ -57,11 +32,30 @@ impl ProblemCode {
         self.into()
     }
 
-    pub fn with(self, message: impl Into<String>) -> DaemonProblem {
-        DaemonProblem {
-            code: self,
+    pub fn with(self, message: impl Into<String>) -> Problem {
+        Problem {
+            code: self.as_str().to_owned(),
             server: None,
             message: message.into(),
+            fix: self.fix().to_owned(),
         }
     }
+
+    /// The fix, if it is not the usual one (`usual_fix`).
+    fn fix(self) -> &'static str {
+        match self {
+            Self::Workers => {
+                "`mux-worker` must be in the same directory as `muxd` and from the same build; `mux logs` shows more"
+            }
+            Self::Cache => "`mux restart` opens it again",
+            Self::Audit => "`mux logs` shows since when; lost lines cannot be recovered",
+            _ => "",
+        }
+    }
+}
+
+/// The fix of most problems. `config` is the configuration file.
+pub(crate) fn usual_fix(config: &Path) -> String {
+    let config = config.display();
+    format!("`mux logs` shows more; after changing {config}, run `mux reload`")
 }

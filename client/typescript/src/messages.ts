@@ -1796,17 +1796,18 @@ export interface ServerMetrics {
   memory_bytes?: number;
 }
 
+/** A server's state, from the most to the least usable. Of several sessions, the best one counts. */
 export type ServerState =
-  | "starting"
   | "ready"
-  /** Not started yet, or closed. */
-  | "cold"
+  | "starting"
   /** The server answers, but has a problem. */
   | "degraded"
-  /** The server could not be started. The next attempt follows after a delay. */
-  | "backing_off"
+  /** Not started yet, or closed. */
+  | "cold"
   /** The last start failed. The next call tries again. */
   | "failed"
+  /** The server could not be started. The next attempt follows after a delay. */
+  | "backing_off"
   /** The configuration of this server cannot be used. */
   | "broken"
   /** The configuration disables it: `mux servers enable NAME`. */

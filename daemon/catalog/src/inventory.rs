@@ -13,6 +13,8 @@ mod tool_order;
 
 use std::{borrow::Cow, cmp::Reverse, fmt::Write as _};
 
+use mux_messages::Inventory;
+
 use self::overview::Overview;
 pub use self::{text_size::TextSize, token_estimate::tokens, tool_order::by_need};
 
@@ -74,21 +76,6 @@ pub struct InventoryLine {
     pub is_read_only: bool,
 }
 
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Inventory {
-    /// The servers.
-    pub overview: String,
-    /// `COMPLETE` or `PARTIAL`, then tool signatures and tool names.
-    pub text: String,
-    /// The number of tools that the text names.
-    pub shown: usize,
-    /// The number of tools whose signature the text has.
-    pub signed: usize,
-    pub total: usize,
-    /// The names of the servers, as programs write them.
-    pub servers: Vec<String>,
-}
-
 /// Renders the inventory. `line` is called, with the indices of server and tool, only for as many tools as may fit.
 pub fn render_inventory(
     servers: &[InventoryServer],
@@ -109,6 +96,7 @@ pub fn render_inventory(
             signed: total,
             total,
             servers: names,
+            ..Inventory::default()
         };
     }
     overview = render_overview(servers, unknown, budget, true);
@@ -125,6 +113,7 @@ pub fn render_inventory(
         text: partial.text(),
         total,
         servers: names,
+        ..Inventory::default()
     }
 }
 

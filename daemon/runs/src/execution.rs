@@ -19,7 +19,7 @@ use super::{
     steps,
     tool_host::RunToolHost,
 };
-use crate::program_check::{CheckFindings, ProgramChecker, ToolViewer};
+use crate::program_check::{CheckFindings, ProgramChecker};
 use mux_gateway::CallContext;
 use mux_journal::RunJournal;
 use mux_messages::{Error, EventKind, Held};
@@ -155,11 +155,7 @@ impl Runs {
     ) -> Result<String, Fault> {
         let mut warnings = Vec::new();
         if let Some((inspector, agent)) = checks {
-            let whom = ToolViewer {
-                scope: &context.call_context.scope,
-                identity: &context.identity,
-                reader: &context.reader(&context.call_context.scope),
-            };
+            let viewer = context.first_viewer();
             let span = context
                 .call_context
                 .caller
@@ -168,7 +164,7 @@ impl Runs {
             let source = &request.source;
             let agent = agent.as_deref();
             let look =
-                inspector.check_before_run(source, agent, HintScope::All, whom, &request.turn);
+                inspector.check_before_run(source, agent, HintScope::All, &viewer, &request.turn);
             let found = tokio::select! {
                 found = look => found,
                 // The pool reports the cancellation.

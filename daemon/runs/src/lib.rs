@@ -359,7 +359,7 @@ impl Runs {
         &self,
         source: String,
         agent: Option<&str>,
-        viewer: ToolViewer<'_>,
+        viewer: &ToolViewer,
         turn: &QueueKey,
     ) -> Result<CheckFindings, Fault> {
         let limits = self.limits(agent);

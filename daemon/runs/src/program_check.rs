@@ -27,13 +27,12 @@ use mux_upstream::{CallerIdentity, Server, Upstreams};
 const PROGRAM_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml turns it on";
 
-/// The caller whose program is checked.
-#[derive(Clone, Copy)]
-pub struct ToolViewer<'a> {
-    pub scope: &'a Scope,
-    pub identity: &'a CallerIdentity,
-    /// The caller's view of others' activity.
-    pub reader: &'a CatalogReader,
+/// What a caller sees of tools, and as whom it opens sessions.
+#[derive(Clone, Debug)]
+pub struct ToolViewer {
+    pub scope: Arc<Scope>,
+    pub identity: CallerIdentity,
+    pub reader: CatalogReader,
 }
 
 /// The findings of checking a program.
@@ -100,7 +99,7 @@ impl ProgramChecker {
         source: &str,
         agent: Option<&str>,
         hints: HintScope,
-        viewer: ToolViewer<'_>,
+        viewer: &ToolViewer,
         turn: &QueueKey,
     ) -> CheckFindings {
         let strictness = self.checks().of(agent);
@@ -125,7 +124,7 @@ impl ProgramChecker {
         &self,
         source: String,
         agent: Option<&str>,
-        viewer: ToolViewer<'_>,
+        viewer: &ToolViewer,
         turn: &QueueKey,
         limits: &ProgramLimits,
     ) -> Result<CheckFindings, Fault> {
@@ -136,7 +135,7 @@ impl ProgramChecker {
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
             CheckMode::Off => CheckFindings::not_checked(&CHECK_OFF),
             _ => {
-                self.list_named_servers(&source, viewer.scope, viewer.identity)
+                self.list_named_servers(&source, &viewer.scope, &viewer.identity)
                     .await;
                 let checked = self.check_types(&source, HintScope::All, viewer, turn);
                 checked.await.inspection
@@ -151,7 +150,7 @@ impl ProgramChecker {
         &self,
         source: &str,
         hints: HintScope,
-        viewer: ToolViewer<'_>,
+        viewer: &ToolViewer,
         turn: &QueueKey,
     ) -> CompilerFindings {
         match self.run_compiler(source, viewer, turn).await {
@@ -170,11 +169,11 @@ impl ProgramChecker {
     async fn run_compiler(
         &self,
         source: &str,
-        viewer: ToolViewer<'_>,
+        viewer: &ToolViewer,
         turn: &QueueKey,
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let began = Instant::now();
-        let types = self.types(viewer.scope, viewer.reader).await;
+        let types = self.types(&viewer.scope, &viewer.reader).await;
         let pool = self.pool.clone();
         let text = source.to_owned();
         let turn = turn.clone();
@@ -190,14 +189,14 @@ impl ProgramChecker {
     fn report_diagnostics(
         &self,
         diagnostics: &[Diagnostic],
-        viewer: ToolViewer<'_>,
+        viewer: &ToolViewer,
         hints: HintScope,
     ) -> CompilerFindings {
         let mut inspection = CheckFindings::default();
         let tools = diagnostics.iter().filter(|found| !found.is_syntax());
         for diagnostic in tools {
             let upstreams = &self.upstreams;
-            diagnostic_report::add(&mut inspection, diagnostic, upstreams, (viewer, hints));
+            diagnostic_report::add(&mut inspection, diagnostic, upstreams, viewer, hints);
         }
         CompilerFindings {
             syntax: diagnostics.iter().any(mux_typecheck::Diagnostic::is_syntax),

@@ -20,9 +20,10 @@ use mux_wire::{CallTarget, Fault, FaultKind};
 use serde_json::json;
 use tracing::Instrument;
 
-use super::{builtins, event_writer::EventWriter};
+use super::{builtins, event_writer::EventWriter, program_check::ToolViewer};
 use mux_approvals::ApprovalEvent;
 use mux_caller::ProgressUpdate;
+use mux_catalog::Scope;
 use mux_gateway::{CallArguments, CallContext, CallObserver, Gateway, ToolCall};
 use mux_handles::StoredValues;
 use mux_journal::{BegunCall, RunJournal};
@@ -64,6 +65,21 @@ impl RunContext {
             logs_builtins: false,
             is_replay: false,
         }
+    }
+
+    /// What the run's agent sees in a scope.
+    pub(super) fn viewer_in(&self, scope: Arc<Scope>) -> ToolViewer {
+        let origin = &self.call_context.caller.origin;
+        ToolViewer {
+            reader: self.gateway.reader(origin, &scope),
+            identity: self.identity.clone(),
+            scope,
+        }
+    }
+
+    /// What the run's agent saw when the run was started.
+    pub(super) fn first_viewer(&self) -> ToolViewer {
+        self.viewer_in(Arc::clone(&self.call_context.scope))
     }
 
     /// Makes a call of the program, in either language, unless the past answers it. `arguments` are JSON. Calls are

@@ -6,19 +6,22 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
+use mux_messages::{Inventory, InventoryRequest, ServerState};
 use mux_typegen::names::spell;
 use mux_wire::{Fault, FaultKind};
+use serde::Serialize;
 use tokio::time::timeout;
 
+use crate::program_check::ToolViewer;
 use mux_catalog::{
-    Catalog, CatalogReader, KnownServer, Scope, Tool, ToolSet,
-    inventory::{self, Inventory, InventoryBudget, InventoryLine, InventoryServer},
+    Catalog, CatalogReader, KnownServer, Tool, ToolSet,
+    inventory::{self, InventoryBudget, InventoryLine, InventoryServer},
     search::{self, SearchQuery, SearchResults},
 };
 use mux_gateway::Gateway;
 use mux_settings::projects::WorkspaceContext;
 use mux_text::tool_path::{plain_spelling, read_tool_path};
-use mux_upstream::{CallerIdentity, Server, UpstreamState, Upstreams};
+use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 /// The maximum number of paths in one `describe`.
 const MAX_DESCRIBED_PATHS: usize = 100;
@@ -36,23 +39,10 @@ const DEFAULT_INVENTORY_TOKENS: usize = 2_000;
 /// The maximum length of a server's purpose in the inventory, in characters.
 const MAX_PURPOSE_CHARS: usize = 120;
 
-/// The size limits of an inventory. An absent value means no limit, except for tokens, which have a default.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InventoryLimits {
-    pub tokens: Option<usize>,
-    pub overview_chars: Option<usize>,
-    pub chars: Option<usize>,
-}
-
 /// Tool discovery on behalf of one caller.
-#[derive(Clone, Copy)]
 pub struct ToolDiscovery<'a> {
     pub upstreams: &'a Upstreams,
-    pub scope: &'a Scope,
-    /// The identity whose sessions are opened.
-    pub identity: &'a CallerIdentity,
-    /// The caller's view of others' activity.
-    pub reader: &'a CatalogReader,
+    pub viewer: ToolViewer,
 }
 
 /// A tool found by its path.
@@ -62,11 +52,12 @@ pub struct DescribedTool {
 }
 
 /// A server as listed by `mux.catalog.namespaces`.
+#[derive(Serialize)]
 pub struct NamespaceSummary {
     pub name: String,
     /// The number of tools. `None` if they are not known yet.
     pub tools: Option<usize>,
-    pub state: UpstreamState,
+    pub state: ServerState,
 }
 
 impl ToolDiscovery<'_> {
@@ -76,11 +67,12 @@ impl ToolDiscovery<'_> {
 
     /// A tool's signature as visible to the caller.
     pub(super) fn signature(&self, tools: &ToolSet, tool: &Tool) -> String {
-        self.catalog().signature_in(tools, tool, self.reader)
+        self.catalog()
+            .signature_in(tools, tool, &self.viewer.reader)
     }
 
     fn known_servers(&self) -> Vec<KnownServer> {
-        self.upstreams.known_visible(self.scope)
+        self.upstreams.known_visible(&self.viewer.scope)
     }
 
     /// Servers whose tools are unknown, because they were never connected.
@@ -90,7 +82,7 @@ impl ToolDiscovery<'_> {
     }
 
     fn unlisted_servers(&self) -> Vec<Arc<Server>> {
-        let mut servers = self.upstreams.visible_servers(self.scope);
+        let mut servers = self.upstreams.visible_servers(&self.viewer.scope);
         servers.retain(|server| server.tools().is_none() && server.definition().is_ok());
         servers
     }
@@ -104,7 +96,7 @@ impl ToolDiscovery<'_> {
         cursor: Option<String>,
     ) -> Result<SearchResults, Fault> {
         let server = server
-            .map(|name| self.upstreams.find_visible(name, self.scope))
+            .map(|name| self.upstreams.find_visible(name, &self.viewer.scope))
             .transpose()?;
         let query = SearchQuery {
             text,
@@ -170,11 +162,11 @@ impl ToolDiscovery<'_> {
     /// The instructions of servers, verbatim: of the servers that `of` names without a tool, or of all visible servers.
     pub fn instructions(&self, of: Option<&[String]>) -> Vec<(String, Arc<str>)> {
         let servers = match of {
-            None => self.upstreams.visible_servers(self.scope),
+            None => self.upstreams.visible_servers(&self.viewer.scope),
             Some(paths) => {
                 let names = paths.iter().map(|path| plain_spelling(path));
-                let found =
-                    names.filter_map(|name| self.upstreams.find_visible(&name, self.scope).ok());
+                let found = names
+                    .filter_map(|name| self.upstreams.find_visible(&name, &self.viewer.scope).ok());
                 found.collect()
             }
         };
@@ -226,7 +218,11 @@ impl ToolDiscovery<'_> {
     }
 
     async fn describe_path(&self, path: &str) -> Result<Vec<DescribedTool>, Fault> {
-        let is_visible = |server: &str| self.upstreams.find_visible(server, self.scope).is_ok();
+        let is_visible = |server: &str| {
+            self.upstreams
+                .find_visible(server, &self.viewer.scope)
+                .is_ok()
+        };
         let read = read_tool_path(path, is_visible);
         let (name, tool) = match read.split_once('.') {
             Some((server, tool)) => (server, Some(tool)),
@@ -234,15 +230,15 @@ impl ToolDiscovery<'_> {
         };
         let server = self
             .upstreams
-            .find_visible(name, self.scope)
+            .find_visible(name, &self.viewer.scope)
             .map_err(|fault| fault.path(path))?;
         let tools = if let Some(tools) = server.tools() {
             tools
         } else {
-            let held = server.session(self.identity).await;
+            let held = server.session(&self.viewer.identity).await;
             held.map_err(|fault| fault.path(path))?.session.tools()
         };
-        let tools = self.scope.offered(&tools);
+        let tools = self.viewer.scope.offered(&tools);
         let one = |tool| DescribedTool {
             tools: Arc::clone(&tools),
             tool,
@@ -257,11 +253,13 @@ impl ToolDiscovery<'_> {
     }
 
     pub fn namespaces(&self) -> Vec<NamespaceSummary> {
-        let servers = self.upstreams.visible_servers(self.scope);
+        let servers = self.upstreams.visible_servers(&self.viewer.scope);
         let namespaces = servers.iter().map(|server| NamespaceSummary {
             name: server.name().to_owned(),
-            tools: server.tools().map(|tools| self.scope.offered(&tools).len()),
-            state: server.view().state,
+            tools: server
+                .tools()
+                .map(|tools| self.viewer.scope.offered(&tools).len()),
+            state: server.view().info.state,
         });
         namespaces.collect()
     }
@@ -272,17 +270,18 @@ impl ToolDiscovery<'_> {
         let wait = wait.min(MAX_SERVER_WAIT);
         if !wait.is_zero() {
             let unknown = self.unlisted_servers();
-            join_all(
-                unknown.iter().map(|server| {
-                    timeout(server.list_patience(wait), server.session(self.identity))
-                }),
-            )
+            join_all(unknown.iter().map(|server| {
+                timeout(
+                    server.list_patience(wait),
+                    server.session(&self.viewer.identity),
+                )
+            }))
             .await;
         }
     }
 
     /// An inventory of all tools, and the servers whose tools are unknown.
-    pub fn inventory(&self, limits: InventoryLimits) -> (Inventory, Vec<String>) {
+    pub fn inventory(&self, request: &InventoryRequest) -> Inventory {
         let unknown = self.unlisted_server_names();
         let known = self.known_servers();
         let catalog = self.catalog();
@@ -302,7 +301,7 @@ impl ToolDiscovery<'_> {
             let (names, in_order): (Vec<_>, Vec<_>) = named.into_iter().unzip();
             let levels = in_order
                 .iter()
-                .map(|tool| catalog.use_level(tool, self.reader));
+                .map(|tool| catalog.use_level(tool, &self.viewer.reader));
             let levels: Vec<u32> = levels.collect();
             let is_read_only = |place: usize| in_order[place].read_only == Some(true);
             servers.push(InventoryServer {
@@ -325,12 +324,14 @@ impl ToolDiscovery<'_> {
             }
         };
         let budget = InventoryBudget {
-            tokens: limits.tokens.unwrap_or(DEFAULT_INVENTORY_TOKENS),
-            overview_chars: limits.overview_chars.unwrap_or(usize::MAX),
-            chars: limits.chars.unwrap_or(usize::MAX),
+            tokens: request.budget_tokens.unwrap_or(DEFAULT_INVENTORY_TOKENS),
+            overview_chars: request.max_overview_chars.unwrap_or(usize::MAX),
+            chars: request.max_chars.unwrap_or(usize::MAX),
         };
-        let inventory = inventory::render_inventory(&servers, &unknown, budget, line);
-        (inventory, unknown)
+        Inventory {
+            unknown: unknown.clone(),
+            ..inventory::render_inventory(&servers, &unknown, budget, line)
+        }
     }
 }
 
@@ -339,15 +340,12 @@ pub async fn keep_index_built(gateway: &Gateway) {
     let upstreams = gateway.upstreams();
     let mut news = upstreams.catalog().subscribe_changes();
     loop {
-        let scope = gateway.scope(None, &WorkspaceContext::default());
-        let scope = &scope;
-        let identity = &CallerIdentity::default();
-        let discovery = ToolDiscovery {
-            upstreams,
-            scope,
-            identity,
-            reader: &CatalogReader::user(),
+        let viewer = ToolViewer {
+            scope: gateway.scope(None, &WorkspaceContext::default()),
+            identity: CallerIdentity::default(),
+            reader: CatalogReader::user(),
         };
+        let discovery = ToolDiscovery { upstreams, viewer };
         discovery.build_index().await;
         if news.changed().await.is_err() {
             return;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use futures::future::BoxFuture;
+pub use mux_messages::SourceNote;
 use serde_json::{Map, Value};
 
 use super::{
@@ -77,36 +78,6 @@ pub struct SourceReport {
     pub origins: BTreeSet<String>,
     /// The number of requests sent so far.
     pub requests: u64,
-}
-
-/// A problem of a source, with its remedy if there is one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SourceNote {
-    pub text: String,
-    /// The remedy, if there is a single one.
-    pub fix: Option<String>,
-}
-
-impl SourceNote {
-    pub(crate) fn with_fix(text: String, fix: String) -> Self {
-        let fix = Some(fix);
-        Self { text, fix }
-    }
-}
-
-impl From<String> for SourceNote {
-    fn from(text: String) -> Self {
-        Self { text, fix: None }
-    }
-}
-
-impl fmt::Display for SourceNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fix {
-            Some(fix) => write!(f, "{}; {fix}", self.text),
-            None => f.write_str(&self.text),
-        }
-    }
 }
 
 /// The reason a call has no result.

@@ -11,10 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use mux_messages::Problem;
 use tracing::{info, warn};
 
 use super::{
-    Daemon, DaemonProblem, ProblemCode,
+    Daemon, ProblemCode,
     config_files::{ConfigFiles, LastGoodConfig},
     sandbox_grants::check_grants,
     telemetry::WantedTelemetry,
@@ -110,7 +111,7 @@ impl LoadState {
     fn report_changes(
         &mut self,
         now: LoadedConfig,
-        problems: Vec<DaemonProblem>,
+        problems: Vec<Problem>,
         trigger: LoadTrigger,
     ) -> LoadReport {
         let differences = ConfigChanges::between(&self.in_force, &now);
@@ -132,17 +133,15 @@ impl LoadState {
 }
 
 /// The problems of the files, of values in the configuration, and of server entries.
-fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<DaemonProblem> {
+fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<Problem> {
     let of_files = of_files.into_iter();
     let of_files = of_files.map(|message| ProblemCode::Config.with(message));
     let of_values = settings.problems.iter();
     let of_values = of_values.map(|problem| ProblemCode::Config.with(&problem.message));
-    let of_servers = settings
-        .unusable_servers()
-        .map(|(name, problem)| DaemonProblem {
-            server: Some(name.to_owned()),
-            ..ProblemCode::Server.with(problem.message)
-        });
+    let of_servers = settings.unusable_servers().map(|(name, problem)| Problem {
+        server: Some(name.to_owned()),
+        ..ProblemCode::Server.with(problem.message)
+    });
     of_files.chain(of_values).chain(of_servers).collect()
 }
 

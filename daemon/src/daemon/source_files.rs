@@ -1,7 +1,8 @@
 //! Reloads sources when their description files change.
 
 use super::Daemon;
-use mux_upstream::{CallerIdentity, UpstreamState};
+use mux_messages::ServerState;
+use mux_upstream::CallerIdentity;
 
 impl Daemon {
     /// Called after any watched file has changed. An open source reads its description again. A source that could not
@@ -13,8 +14,8 @@ impl Daemon {
                 // Problems are reported by `status`.
                 Some(_) => {}
                 None if matches!(
-                    server.view().state,
-                    UpstreamState::Failed | UpstreamState::BackingOff
+                    server.view().info.state,
+                    ServerState::Failed | ServerState::BackingOff
                 ) =>
                 {
                     drop(server.restart(&CallerIdentity::default()).await);

@@ -12,7 +12,7 @@ use windows as system;
 
 use std::time::{Duration, SystemTime};
 
-use super::HostCondition;
+use mux_messages::Degraded;
 
 /// Smaller differences are ordinary corrections and are not reported.
 const MIN_CLOCK_JUMP: Duration = Duration::from_mins(10);
@@ -51,11 +51,11 @@ impl ClockWatch {
         }
     }
 
-    pub(super) fn look(&mut self) -> Option<HostCondition> {
+    pub(super) fn look(&mut self) -> Option<Degraded> {
         self.look_at(ClockSample::now())
     }
 
-    fn look_at(&mut self, now: ClockSample) -> Option<HostCondition> {
+    fn look_at(&mut self, now: ClockSample) -> Option<Degraded> {
         let right = self.since.clock + now.steady.saturating_sub(self.since.steady);
         let (by, whither) = match now.clock.duration_since(right) {
             Ok(ahead) => (ahead, "forward"),
@@ -72,7 +72,7 @@ impl ClockWatch {
         }
         // Rounded to the minute.
         let by = humantime::format_duration(Duration::from_secs((by.as_secs() + 30) / 60 * 60));
-        Some(HostCondition::new(
+        Some(Degraded::new(
             "clock",
             format!(
                 "the clock was set {whither} by {by} while muxd ran: logins may seem expired or still valid, and times \

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::HostCondition;
+use mux_messages::Degraded;
 
 /// With less free space, a file may be written only in part.
 const MIN_FREE_BYTES: u64 = 1 << 20;
@@ -48,7 +48,7 @@ pub struct DaemonDirs {
 }
 
 impl DaemonDirs {
-    pub(super) fn look(&self) -> Vec<HostCondition> {
+    pub(super) fn look(&self) -> Vec<Degraded> {
         let kept = [
             (
                 &self.state,
@@ -62,7 +62,7 @@ impl DaemonDirs {
         let mut found = Vec::new();
         for (dir, what) in kept {
             let Some(disk) = system::read_disk(dir) else {
-                found.push(HostCondition::new(
+                found.push(Degraded::new(
                     "missing",
                     format!("{} no longer exists: {what} cannot be kept", dir.display()),
                     "`mux restart` creates it again",
@@ -70,7 +70,7 @@ impl DaemonDirs {
                 continue;
             };
             if disk.is_protected {
-                found.push(HostCondition::new(
+                found.push(Degraded::new(
                     "read_only",
                     format!("{} cannot be written: {what} cannot be kept", dir.display()),
                     format!(
@@ -85,7 +85,7 @@ impl DaemonDirs {
         }
         found.extend(full.into_values().map(|(dir, what)| {
             let what = what.join(", ");
-            HostCondition::new(
+            Degraded::new(
                 "disk_full",
                 format!(
                     "the disk of {} is full: {what} cannot be kept",
@@ -127,7 +127,10 @@ mod tests {
             runtime: at("run"),
         };
         let conditions = disks.look();
-        let modes: Vec<_> = conditions.iter().map(|condition| condition.mode).collect();
+        let modes: Vec<_> = conditions
+            .iter()
+            .map(|condition| condition.mode.as_str())
+            .collect();
         assert_eq!(modes, ["missing"], "{conditions:?}");
         assert!(conditions[0].message.contains("types"), "{conditions:?}");
         std::fs::create_dir(at("cache")).unwrap();

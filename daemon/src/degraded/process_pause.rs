@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
-use super::HostCondition;
+use mux_messages::Degraded;
 
 /// The interval at which the process checks that it is running.
 const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ impl PauseWatch {
         }
     }
 
-    pub(super) fn look(&self) -> Option<HostCondition> {
+    pub(super) fn look(&self) -> Option<Degraded> {
         let pause = (*self.0.lock())?;
         let ago = pause.over.elapsed();
         if ago > PAUSE_REPORT_DURATION {
@@ -53,7 +53,7 @@ impl PauseWatch {
         }
         let seconds =
             |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs()));
-        Some(HostCondition::new(
+        Some(Degraded::new(
             "paused",
             format!(
                 "muxd was suspended for about {}, until {} ago: it was stopped, frozen, or the machine was; deadlines \

@@ -71,7 +71,7 @@ async fn spans_arrive_with_their_attributes() {
     let since = before.duration_since(std::time::UNIX_EPOCH).unwrap();
     assert!(u128::from(span.start_time_unix_nano) >= since.as_nanos());
     assert!(span.end_time_unix_nano >= span.start_time_unix_nano);
-    let counts = tracer.report().counts;
+    let counts = tracer.status();
     assert_eq!((counts.sent, counts.lost, counts.problem), (1, 0, None));
 }
 
@@ -87,7 +87,7 @@ async fn only_retryable_refusals_are_retried() {
             requests.recv().await.unwrap();
         }
         tracer.close().await;
-        let counts = tracer.report().counts;
+        let counts = tracer.status();
         assert_eq!((counts.sent, counts.lost), (sent, 1 - sent), "{answers:?}");
         assert_eq!(counts.problem.is_some(), sent == 0, "{counts:?}");
         assert!(requests.try_recv().is_err());
@@ -108,9 +108,9 @@ async fn unreachable_collector_loses_spans_and_blocks_nothing() {
             .end_with(|| None);
     }
     // This thread alone runs the tasks, so spans that did not fit were lost immediately.
-    assert_eq!(tracer.report().counts.lost, 2 * MAX_QUEUED_SPANS as u64);
+    assert_eq!(tracer.status().lost, 2 * MAX_QUEUED_SPANS as u64);
     tracer.close().await;
-    let counts = tracer.report().counts;
+    let counts = tracer.status();
     assert_eq!(counts.sent, 0);
     assert!(counts.problem.is_some(), "{counts:?}");
 }
@@ -120,5 +120,5 @@ async fn headers_that_cannot_be_sent_are_named() {
     let mut to = destination(1);
     to.headers = vec![("a b".into(), "x".into())];
     let tracer = tracer(to);
-    assert!(tracer.report().counts.problem.unwrap().contains("a b"));
+    assert!(tracer.status().problem.unwrap().contains("a b"));
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{answer_budget::AnswerBudget, connection::ConnectionState, convert, sources};
 use mux_catalog::{
-    Catalog, CatalogReader, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, imitations,
+    Catalog, CatalogReader, KnownServer, Tool, ToolSet, TypeTextAudience, imitations,
 };
 use mux_gateway::NOT_READY_DETAILS;
 use mux_process::malloc_trim;
@@ -85,13 +85,11 @@ fn unlisted_fault(server: &str, why: &str) -> Fault {
 
 pub(super) async fn tools(
     upstreams: &Upstreams,
-    viewer: ToolViewer<'_>,
+    viewer: &ToolViewer,
     request: wire::ToolsRequest,
 ) -> wire::Result<wire::ToolList> {
     let ToolViewer {
-        scope,
-        identity,
-        reader,
+        scope, identity, ..
     } = viewer;
     let servers = match &request.server {
         Some(name) => vec![upstreams.find_visible(name, scope)?],
@@ -145,7 +143,7 @@ pub(super) async fn tools(
         let forbidden = sources::uncallable_functions(upstreams, &server);
         let shown = shown.map(|tool| wire::ToolInfo {
             forbidden: forbidden.contains(&*tool.name),
-            ..tool_info(catalog, (scope, reader), &tools, tool, detail)
+            ..tool_info(catalog, viewer, &tools, tool, detail)
         });
         let mut warnings = tools.warnings.clone();
         warnings.extend(tools.remarks().into_iter().map(|remark| remark.text));
@@ -225,26 +223,26 @@ pub(super) struct ToolDetail {
 
 pub(super) fn tool_info(
     catalog: &Catalog,
-    (scope, reader): (&Scope, &CatalogReader),
+    viewer: &ToolViewer,
     tools: &ToolSet,
     tool: &Tool,
     detail: ToolDetail,
 ) -> wire::ToolInfo {
-    let observed = Some(catalog.learned().calls(tool)).filter(|_| reader.is_user());
+    let observed = Some(catalog.learned().calls(tool)).filter(|_| viewer.reader.is_user());
     wire::ToolInfo {
         path: tools.path(tool),
         server: tool.server.to_string(),
         name: tools.shown(tool),
         title: tool.title.clone(),
         description: tool.description.clone(),
-        signature: catalog.signature_in(tools, tool, reader),
+        signature: catalog.signature_in(tools, tool, &viewer.reader),
         read_only: tool.read_only,
         destructive: tool.destructive,
         annotations: detail.schemas.then(|| tool.annotations()).flatten(),
         input_schema: detail.schemas.then(|| tool.input_schema()),
         output_schema: detail.schemas.then(|| tool.output_schema()).flatten(),
         observed_calls: observed.filter(|calls| *calls > 0 && !tool.has_output_schema()),
-        direct: scope.offers_directly(tool),
+        direct: viewer.scope.offers_directly(tool),
         changed: tool.needs_decision(),
         forbidden: false,
         for_apps: tool.is_for_apps,
@@ -261,7 +259,7 @@ pub(super) fn tool_info(
 /// The `.d.ts` of everything, of some servers, or of single tools and tool groups.
 pub(super) async fn types(
     upstreams: &Upstreams,
-    viewer: ToolViewer<'_>,
+    viewer: &ToolViewer,
     request: wire::TypesRequest,
 ) -> wire::Result<String> {
     let ToolViewer {

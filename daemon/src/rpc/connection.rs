@@ -22,8 +22,9 @@ use mux_auth::LoginAttempt;
 use mux_caller::{
     CallCause, Caller, ClientNotice, ClientOrigin, Mailbox, RunAccess, activity::ActivityGuard,
 };
-use mux_catalog::{CatalogReader, Scope};
+use mux_catalog::Scope;
 use mux_journal::RunJournal;
+use mux_runs::program_check::ToolViewer;
 use mux_settings::projects::WorkspaceContext;
 use mux_telemetry::trace::TraceScope;
 use mux_upstream::{CallerIdentity, Server};
@@ -201,9 +202,14 @@ impl ConnectionState {
         self.daemon.gateway.scope(self.agent(), &self.workplace())
     }
 
-    /// The client's view of others' activity.
-    pub(super) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
-        self.daemon.gateway.reader(&self.origin(), scope)
+    /// What the client sees of tools.
+    pub(super) fn viewer(&self) -> ToolViewer {
+        let scope = self.scope();
+        ToolViewer {
+            reader: self.daemon.gateway.reader(&self.origin(), &scope),
+            identity: self.identity(),
+            scope,
+        }
     }
 
     /// All servers and tools of the client's directory, regardless of what its agent may use.

@@ -14,8 +14,8 @@ use mux_caller::RunAccess;
 use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_runs::program_check::CheckFindings;
-use mux_settings::{ConfigChanges, SandboxSetting, ServerDefinition, ServerEndpoint};
-use mux_upstream::{DeniedFile, SandboxState, Server, UpstreamState, Upstreams, without_output};
+use mux_settings::{ConfigChanges, SandboxSetting, ServerEndpoint};
+use mux_upstream::{DeniedFile, SandboxState, Server, ServerView, Upstreams, without_output};
 
 const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as *** here, but is readable in \
                               config.toml and in the process list";
@@ -87,14 +87,18 @@ pub(super) async fn server_info(
     } else {
         Vec::new()
     };
-    let reason = |reason: Option<String>| {
-        if access.is_user() {
-            reason
-        } else {
-            reason.map(|reason| without_output(&reason).to_owned())
+    let ServerView {
+        mut info,
+        tools,
+        mut warnings,
+        sandbox,
+    } = server.view();
+    if !access.is_user() {
+        let of_sessions = info.sessions.iter_mut().map(|session| &mut session.reason);
+        for reason in of_sessions.chain([&mut info.reason]).flatten() {
+            *reason = without_output(reason).to_owned();
         }
-    };
-    let view = server.view();
+    }
     let account = login::account(upstreams.auth(), server);
     let described = sources::summarize_source(upstreams, server);
     let ended = account.as_ref().and_then(|account| account.ended_reason());
@@ -103,62 +107,22 @@ pub(super) async fn server_info(
         lacking.map(|warning| format!("{warning}: `mux servers login {}`", server.name()));
     let of_login = ended.into_iter().chain(lacking);
     let of_login = of_login.map(|text| ServerWarningCode::Other.warning(text));
-    let remarks = view.tools.as_ref().map(|tools| tools.remarks());
-    let mut warnings = view.warnings;
-    warnings.extend(remarks.unwrap_or_default());
+    warnings.extend(tools.iter().flat_map(|tools| tools.remarks()));
     warnings.extend(of_login);
     let summary = described.iter();
     warnings.extend(summary.flat_map(|summary| sources::source_warnings(summary, server.name())));
-    let has_secrets = |known: &ServerDefinition| known.link.has_secret_arguments();
-    if server.definition().as_ref().is_ok_and(has_secrets) {
-        warnings.push(ServerWarningCode::SecretInArgs.warning(SECRET_IN_ARGS));
+    if let Ok(definition) = server.definition() {
+        info.command = definition.link.shown();
+        info.account = definition.link.account().map(str::to_owned);
+        if definition.link.has_secret_arguments() {
+            warnings.push(ServerWarningCode::SecretInArgs.warning(SECRET_IN_ARGS));
+        }
     }
-    let mut info = wire::ServerInfo {
-        name: server.name().to_owned(),
-        state: server_state(view.state),
-        reason: reason(view.reason),
-        detail: view.detail,
-        cause: view.cause,
-        has_log: view.has_log,
-        command: match server.definition() {
-            Ok(definition) => definition.link.shown(),
-            Err(_) => String::new(),
-        },
-        pid: view.pid,
-        tools: view.tools.map(|set| set.len()),
-        identity: view.identity,
-        protocol: view.protocol,
-        start_ms: view.start_time.map(wire::millis),
-        starts: view.starts,
-        calls: view.calls,
-        in_flight: view.in_flight,
-        transport: view.transport.map(str::to_owned),
-        share: view.share.map(|share| share.to_string()),
-        share_reason: view.share_reason.map(str::to_owned),
-        sessions: view
-            .sessions
-            .into_iter()
-            .map(|session| wire::SessionInfo {
-                of: session.of,
-                state: server_state(session.state),
-                reason: reason(session.reason),
-                pid: session.pid,
-            })
-            .collect(),
-        auth: account.as_ref().and_then(|account| account.login_status()),
-        account: server
-            .definition()
-            .as_ref()
-            .ok()
-            .and_then(|known| known.link.account())
-            .map(str::to_owned),
-        who: account.as_ref().and_then(|account| account.who()),
-        retry_in_ms: view.retry_in.map(wire::millis),
-        warnings: Vec::new(),
-        project: server.project().map(Into::into),
-        source: described.map(sources::source_info),
-        sandbox: sandbox_info(server, view.sandbox, &denied_files),
-    };
+    info.auth = account.as_ref().and_then(|account| account.login_status());
+    info.who = account.as_ref().and_then(|account| account.who());
+    info.project = server.project().map(Into::into);
+    info.source = described.map(sources::source_info);
+    info.sandbox = sandbox_info(server, sandbox, &denied_files);
     add_warnings(&mut info, warnings);
     info
 }
@@ -279,16 +243,4 @@ fn config_changes(changes: ConfigChanges, project: Option<&Path>) -> wire::Reloa
         })
         .collect();
     report
-}
-
-fn server_state(state: UpstreamState) -> wire::ServerState {
-    match state {
-        UpstreamState::Cold => wire::ServerState::Cold,
-        UpstreamState::Starting => wire::ServerState::Starting,
-        UpstreamState::Ready => wire::ServerState::Ready,
-        UpstreamState::Degraded => wire::ServerState::Degraded,
-        UpstreamState::BackingOff => wire::ServerState::BackingOff,
-        UpstreamState::Failed => wire::ServerState::Failed,
-        UpstreamState::Broken => wire::ServerState::Broken,
-    }
 }

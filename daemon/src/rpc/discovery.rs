@@ -13,21 +13,16 @@ use super::{
     convert,
 };
 use crate::daemon::Daemon;
-use mux_runs::tool_discovery::{InventoryLimits, ToolDiscovery};
+use mux_runs::tool_discovery::ToolDiscovery;
 
 pub(super) async fn search(
     daemon: &Daemon,
     connection: &ConnectionState,
     request: wire::SearchRequest,
 ) -> wire::Result<wire::SearchPage> {
-    let scope = connection.scope();
-    let identity = connection.identity();
-    let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
-        scope: &scope,
-        identity: &identity,
-        reader: &reader,
+        viewer: connection.viewer(),
     };
     let wire::SearchRequest {
         query,
@@ -65,20 +60,16 @@ pub(super) async fn describe(
     connection: &ConnectionState,
     request: wire::DescribeRequest,
 ) -> wire::Result<wire::Descriptions> {
-    let scope = connection.scope();
-    let identity = connection.identity();
-    let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
-        scope: &scope,
-        identity: &identity,
-        reader: &reader,
+        viewer: connection.viewer(),
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
     // Servers that had never been connected are connected now.
     let named = (!request.all_instructions).then_some(request.paths.as_slice());
     let instructions = discovery.instructions(named).into_iter();
     let catalog = discovery.catalog();
+    let viewer = &discovery.viewer;
     let detail = ToolDetail {
         schemas: request.schemas,
         ..ToolDetail::default()
@@ -87,16 +78,10 @@ pub(super) async fn describe(
     let tools = described.iter().map(|found| wire::Description {
         tool: wire::ToolInfo {
             description: found.tool.whole_description().map(str::to_owned),
-            ..tool_info(
-                catalog,
-                (&scope, &reader),
-                &found.tools,
-                &found.tool,
-                detail,
-            )
+            ..tool_info(catalog, viewer, &found.tools, &found.tool, detail)
         },
-        declaration: catalog.declaration(&found.tool, &reader),
-        learned: catalog.learned_outline(&found.tool, &reader),
+        declaration: catalog.declaration(&found.tool, &viewer.reader),
+        learned: catalog.learned_outline(&found.tool, &viewer.reader),
     });
     Ok(wire::Descriptions {
         tools: take_while_fitting(tools, &mut budget)?,
@@ -123,51 +108,15 @@ pub(super) async fn inventory(
     connection: &ConnectionState,
     request: wire::InventoryRequest,
 ) -> wire::Result<wire::Inventory> {
-    let scope = connection.scope();
-    let identity = connection.identity();
-    let reader = connection.reader(&scope);
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
-        scope: &scope,
-        identity: &identity,
-        reader: &reader,
+        viewer: connection.viewer(),
     };
     discovery
         .connect_unlisted(Duration::from_millis(request.wait_ms))
         .await;
-    let limits = InventoryLimits {
-        tokens: request.budget_tokens,
-        overview_chars: request.max_overview_chars,
-        chars: request.max_chars,
-    };
-    let (inventory, unknown) = discovery.inventory(limits);
     Ok(wire::Inventory {
-        overview: inventory.overview,
-        text: inventory.text,
-        shown: inventory.shown,
-        signed: inventory.signed,
-        total: inventory.total,
-        servers: inventory.servers,
-        unknown,
         profile: daemon.profile_of(connection.agent()),
+        ..discovery.inventory(&request)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_that_exceed_an_answer_are_an_error_with_a_hint() {
-        let parts = |count| std::iter::repeat_with(|| "x".repeat(1 << 20)).take(count);
-        assert_eq!(
-            take_while_fitting(parts(11), &mut AnswerBudget::new())
-                .unwrap()
-                .len(),
-            11
-        );
-        let fault = take_while_fitting(parts(20), &mut AnswerBudget::new()).unwrap_err();
-        assert_eq!(fault.kind, mux_wire::FaultKind::Limit);
-        assert!(fault.hint.unwrap().contains("fewer"));
-    }
 }

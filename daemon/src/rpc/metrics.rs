@@ -17,8 +17,8 @@ use mux_process::{
     process_stats::{ProcessStats, tree_bytes},
     runtime::longest_poll,
 };
-use mux_telemetry::metrics::{Histogram, MetricsPage, RunCounts, ServerCounts};
-use mux_upstream::{SlotView, UpstreamState};
+use mux_telemetry::metrics::{MetricsPage, RunCounts};
+use mux_upstream::SlotView;
 
 /// Serves metrics on the configured port, for as long as it is polled.
 pub(crate) async fn serve(daemon: &Arc<Daemon>) {
@@ -62,13 +62,7 @@ fn daemon_metrics(daemon: &Daemon) -> wire::Metrics {
     let uptime = daemon.started.elapsed();
     let began = SystemTime::now().checked_sub(uptime);
     let began = began.and_then(|began| began.duration_since(UNIX_EPOCH).ok());
-    let RunCounts {
-        started,
-        ended,
-        duration,
-        worker_wait,
-    } = metrics.runs.counts();
-    let servers = metrics.server_counts().into_iter();
+    let RunCounts { runs, worker_wait } = metrics.runs.counts();
     wire::Metrics {
         build: wire::version::BUILD.to_owned(),
         contract: wire::version::CONTRACT,
@@ -80,10 +74,8 @@ fn daemon_metrics(daemon: &Daemon) -> wire::Metrics {
         approvals_held: count(held),
         approvals_kept: count(kept),
         runs: wire::RunMetrics {
-            started,
             running: count(daemon.runs.run_totals().running),
-            ended: owned_keys(ended),
-            seconds: histogram(&duration),
+            ..runs
         },
         workers: wire::WorkerMetrics {
             ready: count(pool.ready),
@@ -93,59 +85,23 @@ fn daemon_metrics(daemon: &Daemon) -> wire::Metrics {
             started: pool.started,
             start_failures: pool.failed,
             ended: pool.ended,
-            wait_seconds: histogram(&worker_wait),
+            wait_seconds: worker_wait,
         },
         checks: wire::CheckMetrics {
             cache: wire::HitMetrics {
                 hits: checker.cached,
                 misses: checker.checks,
             },
-            seconds: histogram(&metrics.checks()),
+            seconds: metrics.checks(),
         },
         cache_reads: wire::HitMetrics {
             hits: cache.hits,
             misses: cache.misses,
         },
-        servers: servers
-            .map(|(label, counts)| (label, server_metrics(counts)))
-            .collect(),
-        session_open_seconds: histogram(&metrics.session_openings()),
+        servers: metrics.of_servers(),
+        session_open_seconds: metrics.session_openings(),
         longest_poll_seconds: longest_poll().map(|poll| poll.as_secs_f64()),
         process: wire::ProcessMetrics::default(),
-    }
-}
-
-fn server_metrics(counts: ServerCounts) -> wire::ServerMetrics {
-    let tools = counts.tools.into_iter().map(|(tool, calls)| {
-        let calls = wire::ToolMetrics {
-            ok: calls.ok,
-            error: calls.error,
-            seconds: histogram(&calls.duration),
-        };
-        (tool, calls)
-    });
-    wire::ServerMetrics {
-        calls: owned_keys(counts.calls),
-        in_flight: counts.in_flight,
-        call_seconds: histogram(&counts.duration),
-        tools: tools.collect(),
-        sessions: BTreeMap::new(),
-        sessions_opened: counts.sessions_opened,
-        session_failures: counts.session_failures,
-        memory_bytes: None,
-    }
-}
-
-fn histogram(histogram: &Histogram) -> wire::Histogram {
-    wire::Histogram {
-        count: histogram.count,
-        sum: histogram.sum,
-        min: histogram.min,
-        max: histogram.max,
-        buckets: histogram
-            .buckets()
-            .map(|(most, count)| wire::Bucket { most, count })
-            .collect(),
     }
 }
 
@@ -160,17 +116,12 @@ fn process_metrics(stats: &ProcessStats) -> wire::ProcessMetrics {
     }
 }
 
-fn owned_keys(counts: BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
-    let counts = counts.into_iter();
-    counts.map(|(key, count)| (key.to_owned(), count)).collect()
-}
-
 /// The slots of all servers, each with the label of its server.
 fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
     let servers = daemon.gateway.upstreams().all().into_iter();
     let slots = servers.map(|server| {
         let broken = SlotView {
-            state: UpstreamState::Broken,
+            state: wire::ServerState::Broken,
             ..SlotView::default()
         };
         let slots = match server.definition() {
@@ -189,7 +140,7 @@ fn add_sessions(
 ) {
     for (label, slots) in slots {
         let server = servers.entry(label.clone()).or_default();
-        let ready = UpstreamState::Ready.to_string();
+        let ready = wire::ServerState::Ready.to_string();
         server.sessions.entry(ready).or_default();
         for slot in slots {
             *server.sessions.entry(slot.state.to_string()).or_default() += 1;

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
-use mux_runs::program_check::ToolViewer;
 
 /// How long `status` waits for a configuration that is being read.
 const CONFIG_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -143,24 +142,12 @@ impl wire::Mux for RequestHandler {
 
     async fn tools(self, _: Context, request: wire::ToolsRequest) -> wire::Result<wire::ToolList> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        let scope = self.0.scope();
-        let viewer = ToolViewer {
-            scope: &scope,
-            identity: &self.0.identity(),
-            reader: &self.0.reader(&scope),
-        };
-        catalog::tools(upstreams, viewer, request).await
+        catalog::tools(upstreams, &self.0.viewer(), request).await
     }
 
     async fn types(self, _: Context, request: wire::TypesRequest) -> wire::Result<String> {
         let upstreams = self.configured().await?.gateway.upstreams();
-        let scope = self.0.scope();
-        let viewer = ToolViewer {
-            scope: &scope,
-            identity: &self.0.identity(),
-            reader: &self.0.reader(&scope),
-        };
-        catalog::types(upstreams, viewer, request).await
+        catalog::types(upstreams, &self.0.viewer(), request).await
     }
 
     async fn servers(self, _: Context) -> wire::Result<Vec<wire::ServerInfo>> {

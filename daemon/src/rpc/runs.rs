@@ -16,7 +16,7 @@ use mux_journal::{
     history::{HistoryError, RunFilter, end_if_lost},
 };
 use mux_process::blocking_pool;
-use mux_runs::{RunSpec, Runs, program_check::ToolViewer, recording::RunRecording};
+use mux_runs::{RunSpec, Runs, recording::RunRecording};
 use mux_telemetry::trace::TraceContext;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
@@ -172,13 +172,8 @@ pub(super) async fn check(
     let turn = connection.turn();
     let origin = connection.origin();
     let agent = origin.agent.as_deref();
-    let scope = connection.scope();
-    let viewer = ToolViewer {
-        scope: &scope,
-        identity: &connection.identity(),
-        reader: &connection.reader(&scope),
-    };
-    let found = runs.check(request.source, agent, viewer, &turn);
+    let viewer = connection.viewer();
+    let found = runs.check(request.source, agent, &viewer, &turn);
     Ok(convert::check_diagnostics(found.await?))
 }
 

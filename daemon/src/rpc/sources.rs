@@ -87,14 +87,7 @@ pub(super) fn source_info(summary: SourceSummary) -> wire::SourceInfo {
         ),
         fetched_ms: since.map(wire::millis),
         problem,
-        notes: facts
-            .notes
-            .into_iter()
-            .map(|note| wire::SourceNote {
-                text: note.text,
-                fix: note.fix,
-            })
-            .collect(),
+        notes: facts.notes,
         missing: facts.missing,
         requests: facts.requests,
     }

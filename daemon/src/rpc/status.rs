@@ -5,12 +5,15 @@ use mux_proto as wire;
 use mux_sandbox::resource_remedies;
 
 use super::{connection::ConnectionState, convert};
-use crate::{daemon::Daemon, lifecycle::ServiceManager, problems::ProblemCode};
+use crate::{
+    daemon::Daemon,
+    lifecycle::ServiceManager,
+    problems::{ProblemCode, usual_fix},
+};
 use mux_caller::RunAccess;
 use mux_catalog::{ServerWarningCode, imitations};
 use mux_process::descriptor_limits;
 use mux_process::process_stats::resident_bytes;
-use mux_telemetry::trace::Tracer;
 
 pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wire::Status {
     let workers = daemon.runs.pool().status();
@@ -30,7 +33,11 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         pins.into_iter()
             .map(|problem| ProblemCode::Pins.with(problem)),
     );
-    let mut degraded = degraded_conditions(daemon);
+    let mut degraded = {
+        let environment = daemon.environment.borrow();
+        daemon.host_conditions.look(environment.as_ref())
+    };
+    degraded.extend(daemon.unwatched());
     let coded = [
         (ProblemCode::Workers, workers.problem),
         (ProblemCode::Cache, cache),
@@ -40,11 +47,7 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
     for (code, problem) in coded {
         let Some(message) = problem else { continue };
         match resource_remedies::remedy_in(&message) {
-            Some(fix) => degraded.push(wire::Degraded {
-                mode: code.as_str().to_owned(),
-                message,
-                fix: fix.to_owned(),
-            }),
+            Some(fix) => degraded.push(wire::Degraded::new(code.as_str(), message, fix)),
             None => problems.push(code.with(message)),
         }
     }
@@ -53,6 +56,9 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         kept.problem
             .map(|problem| ProblemCode::Credentials.with(problem)),
     );
+    for problem in problems.iter_mut().filter(|it| it.fix.is_empty()) {
+        problem.fix = usual_fix(&daemon.paths.config);
+    }
     wire::Status {
         build: wire::version::BUILD.into(),
         contract: wire::version::CONTRACT,
@@ -80,15 +86,7 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         config: daemon.paths.config.clone(),
         socket: daemon.paths.socket.clone(),
         log: daemon.paths.log.clone(),
-        problems: problems
-            .into_iter()
-            .map(|problem| wire::Problem {
-                fix: problem.fix(&daemon.paths.config),
-                code: problem.code.as_str().to_owned(),
-                server: problem.server,
-                message: problem.message,
-            })
-            .collect(),
+        problems,
         degraded,
         tokens: Some(wire::TokenStatus {
             keyring: kept.keyring,
@@ -96,34 +94,11 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
             note: kept.note,
         }),
         started: Some(started_by(&daemon.service)),
-        telemetry: Some(telemetry_status(daemon.gateway.tracer())),
-    }
-}
-
-fn telemetry_status(tracer: &Tracer) -> wire::TelemetryStatus {
-    let report = tracer.report();
-    wire::TelemetryStatus {
-        built_in: report.built_in,
-        endpoint: report.to,
-        sent: report.counts.sent,
-        lost: report.counts.lost,
-        problem: report.counts.problem,
+        telemetry: Some(daemon.gateway.tracer().status()),
     }
 }
 
 /// The conditions of the host that restrict the daemon.
-fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
-    let environment = daemon.environment.borrow();
-    let host_conditions = daemon.host_conditions.look(environment.as_ref());
-    let all = host_conditions.into_iter().chain(daemon.unwatched());
-    let conditions = all.map(|condition| wire::Degraded {
-        mode: condition.mode.to_owned(),
-        message: condition.message,
-        fix: condition.fix,
-    });
-    conditions.collect()
-}
-
 /// The error for requests that need more descriptors than are available.
 pub(super) fn descriptors_exhausted() -> wire::Error {
     let allowed = descriptor_limits::allowed().unwrap_or_default();

@@ -4,7 +4,6 @@
 //! regardless of server and tool names. Counting waits for nothing but another count.
 
 mod call_meter;
-mod histogram;
 mod metrics_port;
 mod metrics_token;
 mod run_meters;
@@ -12,24 +11,33 @@ mod server_meters;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use mux_messages::{Histogram, ServerMetrics};
+use mux_wire::FaultKind;
 use parking_lot::Mutex;
 
+use self::server_meters::AllServerMeters;
 pub use self::{
     call_meter::CallMeter,
-    histogram::Histogram,
     metrics_port::{MetricsPage, MetricsPort},
     run_meters::{RunCounts, RunMeters},
-    server_meters::{ServerCounts, ServerMeters, ToolCounts},
+    server_meters::ServerMeters,
 };
-use self::{histogram::SHORT_BOUNDS_SECONDS, server_meters::ServerMetrics};
 
 /// The outcome of a success.
 const OK_OUTCOME: &str = "ok";
+/// Bounds for durations of milliseconds.
+const SHORT_BOUNDS_SECONDS: &[f64] = &[
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+];
+/// Bounds for durations of up to minutes.
+const LONG_BOUNDS_SECONDS: &[f64] = &[
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+];
 
 /// All metrics, and the port that serves them.
 #[derive(Debug)]
 pub struct Metrics {
-    servers: ServerMetrics,
+    servers: AllServerMeters,
     pub runs: RunMeters,
     checks: Mutex<Histogram>,
     pub port: MetricsPort,
@@ -39,9 +47,9 @@ impl Metrics {
     /// `token` is the file with the port's token.
     pub fn new(token: PathBuf) -> Arc<Self> {
         Arc::new(Self {
-            servers: ServerMetrics::new(),
+            servers: AllServerMeters::new(),
             runs: RunMeters::new(),
-            checks: Mutex::new(Histogram::new(SHORT_BOUNDS_SECONDS)),
+            checks: Mutex::new(Histogram::with_bounds(SHORT_BOUNDS_SECONDS)),
             port: MetricsPort::new(token),
         })
     }
@@ -65,15 +73,21 @@ impl Metrics {
         self.checks.lock().clone()
     }
 
-    /// The counts of all servers by label.
-    pub fn server_counts(&self) -> BTreeMap<String, ServerCounts> {
-        self.servers.counts()
+    /// The metrics of all servers by label, without the sessions that are open now.
+    pub fn of_servers(&self) -> BTreeMap<String, ServerMetrics> {
+        self.servers.metrics()
     }
 
     /// How long sessions took to open, from the start of the process to the list of tools.
     pub fn session_openings(&self) -> Histogram {
         self.servers.openings()
     }
+}
+
+/// Counts an ended run or call. `kind` is `None` on success.
+fn count_outcome(counts: &mut BTreeMap<String, u64>, kind: Option<FaultKind>) {
+    let outcome = kind.map_or(OK_OUTCOME, FaultKind::as_str);
+    *counts.entry(outcome.to_owned()).or_default() += 1;
 }
 
 #[cfg(test)]

@@ -14,5 +14,5 @@ pub use self::{
     span::{AttributeValue, EndedSpan, Span, SpanKind},
     span_collector::{CollectorEndpoint, CollectorFactory, SpanCollector, SpanCounts},
     trace_context::{SpanId, TRACEPARENT, TraceContext, TraceId},
-    tracer::{TraceScope, Tracer, TracerReport},
+    tracer::{TraceScope, Tracer},
 };

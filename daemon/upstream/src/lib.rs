@@ -157,7 +157,7 @@ pub use self::{
     listing::ListKind,
     server::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,
-        SlotView, StartLimiter, UnavailableCause, UpstreamState,
+        SlotView, StartLimiter,
     },
     server_messages::{
         DENIED_BY_DEFAULT, RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy,

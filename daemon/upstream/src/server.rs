@@ -29,8 +29,8 @@ use serde_json::Value;
 
 pub use self::{
     server_context::ServerContext,
-    server_view::{ServerView, UnavailableCause},
-    slot::{CallInFlight, OutgoingSession, Slot, SlotView, UpstreamState},
+    server_view::ServerView,
+    slot::{CallInFlight, OutgoingSession, Slot, SlotView},
     start_limiter::StartLimiter,
 };
 use self::{server_shared::ServerShared, slot::SlotEvent, unavailable::server_retired_fault};
@@ -282,10 +282,8 @@ impl Server {
             (None, _) => {
                 // The note appears in declarations, which agents read, so it must not contain the server's output,
                 // which concerns others' calls.
-                let reason = self
-                    .view()
-                    .reason
-                    .map(|reason| without_output(&reason).to_owned());
+                let reason = self.view().info.reason;
+                let reason = reason.map(|reason| without_output(&reason).to_owned());
                 Some(reason.unwrap_or_else(|| "its tools are not known yet".into()))
             }
         };

@@ -14,3 +14,13 @@ pub struct Degraded {
     /// The fix.
     pub fix: String,
 }
+
+impl Degraded {
+    pub fn new(mode: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            mode: mode.to_owned(),
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+}

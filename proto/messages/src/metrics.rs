@@ -1,6 +1,6 @@
 //! The daemon's metrics, of which `mux_proto::metrics_text` renders Prometheus' text.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +130,34 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// An empty histogram with these ascending upper bounds, in seconds.
+    pub fn with_bounds(bounds: &[f64]) -> Self {
+        let buckets = bounds.iter().map(|most| Bucket {
+            most: *most,
+            count: 0,
+        });
+        Self {
+            buckets: buckets.collect(),
+            ..Self::default()
+        }
+    }
+
+    pub fn observe(&mut self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        self.min = if self.count == 0 {
+            seconds
+        } else {
+            self.min.min(seconds)
+        };
+        self.max = self.max.max(seconds);
+        self.count += 1;
+        self.sum += seconds;
+        let first = self.buckets.partition_point(|bucket| bucket.most < seconds);
+        self.buckets[first..]
+            .iter_mut()
+            .for_each(|bucket| bucket.count += 1);
+    }
+
     /// The duration that a part of the durations do not exceed, estimated within its bucket. `None` without durations.
     pub fn quantile(&self, part: f64) -> Option<f64> {
         if self.count == 0 {
@@ -178,6 +206,18 @@ pub struct ProcessMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buckets_are_cumulative_and_include_their_bound() {
+        let mut histogram = Histogram::with_bounds(&[0.5, 1.0]);
+        for millis in [500, 501, 2_000] {
+            histogram.observe(Duration::from_millis(millis));
+        }
+        assert_eq!((histogram.count, histogram.sum), (3, 3.001));
+        assert_eq!((histogram.min, histogram.max), (0.5, 2.0));
+        let counts: Vec<u64> = histogram.buckets.iter().map(|it| it.count).collect();
+        assert_eq!(counts, [1, 2]);
+    }
 
     #[test]
     fn quantile_is_interpolated_within_its_bucket() {

@@ -1,5 +1,7 @@
 //! Sources: APIs that the daemon calls itself, by their descriptions.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The state of a source, in addition to that of a server.
@@ -33,6 +35,28 @@ pub struct SourceNote {
     /// The fix, if there is exactly one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
+}
+
+impl SourceNote {
+    pub fn with_fix(text: String, fix: String) -> Self {
+        let fix = Some(fix);
+        Self { text, fix }
+    }
+}
+
+impl From<String> for SourceNote {
+    fn from(text: String) -> Self {
+        Self { text, fix: None }
+    }
+}
+
+impl fmt::Display for SourceNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fix {
+            Some(fix) => write!(f, "{}; {fix}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
 }
 
 /// The changes of a source's reloaded description, by the names of its functions.

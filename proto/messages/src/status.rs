@@ -149,21 +149,35 @@ pub enum AuthState {
     SignedIn,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// A server's state, from the most to the least usable. Of several sessions, the best one counts.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    strum::Display,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ServerState {
-    /// Not started yet, or closed.
-    #[default]
-    Cold,
-    Starting,
     Ready,
     /// The server answers, but has a problem.
     Degraded,
-    /// The server could not be started. The next attempt follows after a delay.
-    BackingOff,
+    Starting,
+    /// Not started yet, or closed.
+    #[default]
+    Cold,
     /// The last start failed. The next call tries again.
     Failed,
+    /// The server could not be started. The next attempt follows after a delay.
+    BackingOff,
     /// The configuration of this server cannot be used.
     Broken,
     /// The configuration disables it: `mux servers enable NAME`.

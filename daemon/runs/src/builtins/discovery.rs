@@ -2,8 +2,6 @@
 //!
 //! Invariant: results contain only tools that the run's agent may see.
 
-use std::sync::Arc;
-
 use mux_wire::{Fault, FaultKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +12,7 @@ use crate::{
     tool_discovery::{ToolDiscovery, description_summary},
 };
 use mux_catalog::{
-    CatalogReader, Scope, Tool, ToolSet,
+    Tool, ToolSet,
     search::{SearchHit, SearchResults},
 };
 
@@ -68,17 +66,11 @@ struct ToolsArguments {
 }
 
 impl RunContext {
-    /// The run agent's view of others' activity.
-    pub(crate) fn reader(&self, scope: &Arc<Scope>) -> CatalogReader {
-        self.gateway.reader(&self.call_context.caller.origin, scope)
-    }
-
-    fn discovery<'a>(&'a self, scope: &'a Scope, reader: &'a CatalogReader) -> ToolDiscovery<'a> {
+    /// The run's view of tools, in the scope that its caller has now.
+    fn discovery(&self) -> ToolDiscovery<'_> {
         ToolDiscovery {
             upstreams: self.gateway.upstreams(),
-            scope,
-            identity: &self.identity,
-            reader,
+            viewer: self.viewer_in(self.gateway.scope_now(&self.call_context)),
         }
     }
 }
@@ -90,9 +82,7 @@ pub(super) async fn search_tools(arguments: &str, context: &RunContext) -> Resul
         limit,
         cursor,
     } = parse_arguments("search", arguments, SEARCH_USAGE)?;
-    let scope = context.gateway.scope_now(&context.call_context);
-    let reader = context.reader(&scope);
-    let discovery = context.discovery(&scope, &reader);
+    let discovery = context.discovery();
     let page = discovery.search(query, server.as_deref(), limit, cursor);
     let page = page.await?;
     let mut answer = search_page_json(&discovery, &page);
@@ -134,9 +124,7 @@ pub(super) async fn describe_tools(arguments: &str, context: &RunContext) -> Res
         let message = "mux.describe needs the path of a tool";
         return Err(Fault::new(FaultKind::Validation, message).hint(DESCRIBE_USAGE));
     }
-    let scope = context.gateway.scope_now(&context.call_context);
-    let reader = context.reader(&scope);
-    let discovery = context.discovery(&scope, &reader);
+    let discovery = context.discovery();
     let (described, missing) = discovery.describe(&paths).await?;
     let servers = discovery.instructions(Some(&paths)).into_iter();
     let servers = servers.map(|(name, text)| json!({ "name": name, "instructions": &*text }));
@@ -157,7 +145,9 @@ pub(super) async fn describe_tools(arguments: &str, context: &RunContext) -> Res
                 shown.insert(name.into(), holds.into());
             }
         }
-        let declaration = discovery.catalog().declaration(tool, discovery.reader);
+        let declaration = discovery
+            .catalog()
+            .declaration(tool, &discovery.viewer.reader);
         shown.insert("declaration".into(), declaration.into());
         Value::Object(shown)
     });
@@ -174,9 +164,7 @@ pub(super) async fn describe_tools(arguments: &str, context: &RunContext) -> Res
 
 pub(super) async fn discover_tools(arguments: &str, context: &RunContext) -> Result<String, Fault> {
     let asked: DiscoverArguments = parse_arguments("discover", arguments, DISCOVER_USAGE)?;
-    let scope = context.gateway.scope_now(&context.call_context);
-    let reader = context.reader(&scope);
-    let discovery = context.discovery(&scope, &reader);
+    let discovery = context.discovery();
     let page = discovery.search(asked.query.clone(), None, asked.limit, None);
     let page = page.await?;
     let results: Vec<Value> = page
@@ -212,17 +200,7 @@ fn discover_result_json(
 pub(super) fn list_namespaces(arguments: &str, context: &RunContext) -> Result<String, Fault> {
     let NamespacesArguments {} =
         parse_arguments("catalog.namespaces", arguments, NAMESPACES_USAGE)?;
-    let scope = context.gateway.scope_now(&context.call_context);
-    let reader = context.reader(&scope);
-    let namespaces = context
-        .discovery(&scope, &reader)
-        .namespaces()
-        .into_iter()
-        .map(|namespace| {
-            let state = namespace.state.to_string();
-            json!({ "name": namespace.name, "tools": namespace.tools, "state": state })
-        });
-    let namespaces: Vec<Value> = namespaces.collect();
+    let namespaces = context.discovery().namespaces();
     Ok(json!({ "namespaces": namespaces }).to_string())
 }
 
@@ -237,9 +215,7 @@ pub(super) async fn list_catalog_tools(
         limit,
         cursor,
     } = parse_arguments("catalog.tools", arguments, TOOLS_USAGE)?;
-    let scope = context.gateway.scope_now(&context.call_context);
-    let reader = context.reader(&scope);
-    let discovery = context.discovery(&scope, &reader);
+    let discovery = context.discovery();
     let query = query.unwrap_or_default();
     let page = discovery.search(query, namespace.as_deref(), limit, cursor);
     let answer = search_page_json(&discovery, &page.await?);

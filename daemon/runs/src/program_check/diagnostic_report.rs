@@ -21,7 +21,8 @@ pub(super) fn add(
     inspection: &mut CheckFindings,
     diagnostic: &Diagnostic,
     upstreams: &Upstreams,
-    (viewer, hint_scope): (ToolViewer<'_>, HintScope),
+    viewer: &ToolViewer,
+    hint_scope: HintScope,
 ) {
     let mut fault = Fault::new(FaultKind::Type, diagnostic.message.clone());
     fault.line = Some(diagnostic.line);
@@ -78,11 +79,11 @@ impl ToolAdvice {
 /// The tool's signature, or a suggestion of similar names.
 fn advice(
     upstreams: &Upstreams,
-    viewer: ToolViewer<'_>,
+    viewer: &ToolViewer,
     server: &str,
     tool: &str,
 ) -> Option<ToolAdvice> {
-    let found = match upstreams.find_visible(server, viewer.scope) {
+    let found = match upstreams.find_visible(server, &viewer.scope) {
         Ok(server) => server,
         Err(fault) => return fault.hint.map(ToolAdvice::Missing),
     };
@@ -93,7 +94,7 @@ fn advice(
     };
     Some(ToolAdvice::Found {
         path: tools.path(tool),
-        signature: upstreams.catalog().signature(tool, viewer.reader),
+        signature: upstreams.catalog().signature(tool, &viewer.reader),
     })
 }
 

@@ -14,7 +14,7 @@ use mux_wire::{Fault, FaultKind};
 use tokio::time::timeout;
 
 use crate::{
-    program_check::{HintScope, ProgramChecker, ToolViewer},
+    program_check::{HintScope, ProgramChecker},
     run_context::RunContext,
 };
 use mux_catalog::{Scope, Tool};
@@ -147,16 +147,12 @@ async fn type_warnings(
     (inspector, agent): (&ProgramChecker, Option<&str>),
 ) -> Vec<Fault> {
     let explained = mux_program::explain_as_typescript(plan, &StepOrder::of(plan, changes));
-    let viewer = ToolViewer {
-        scope: &context.call_context.scope,
-        identity: &context.identity,
-        reader: &context.reader(&context.call_context.scope),
-    };
+    let viewer = context.first_viewer();
     let turn = &context.call_context.turn;
     // Other hints describe the tool of a step, while its error concerns the result of another.
     let hints = HintScope::Spelling;
     let found = inspector
-        .check_before_run(&explained.source, agent, hints, viewer, turn)
+        .check_before_run(&explained.source, agent, hints, &viewer, turn)
         .await;
     let all = found.errors.into_iter().chain(found.warnings);
     let of_its_step = |fault: Fault| {

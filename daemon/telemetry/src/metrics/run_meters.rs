@@ -2,23 +2,19 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use mux_messages::{Histogram, RunMetrics};
 use mux_wire::FaultKind;
 use parking_lot::Mutex;
 
-use super::{
-    OK_OUTCOME,
-    histogram::{Histogram, LONG_BOUNDS_SECONDS, SHORT_BOUNDS_SECONDS},
-};
+use super::{LONG_BOUNDS_SECONDS, OK_OUTCOME, SHORT_BOUNDS_SECONDS, count_outcome};
 
 #[derive(Debug)]
 pub struct RunMeters(Mutex<RunCounts>);
 
 #[derive(Clone, Debug)]
 pub struct RunCounts {
-    pub started: u64,
-    /// By outcome: `ok`, or the kind of the error.
-    pub ended: BTreeMap<&'static str, u64>,
-    pub duration: Histogram,
+    /// Without those that have not ended.
+    pub runs: RunMetrics,
     /// How long programs waited for a worker.
     pub worker_wait: Histogram,
 }
@@ -26,15 +22,17 @@ pub struct RunCounts {
 impl RunMeters {
     pub(super) fn new() -> Self {
         Self(Mutex::new(RunCounts {
-            started: 0,
-            ended: BTreeMap::from([(OK_OUTCOME, 0)]),
-            duration: Histogram::new(LONG_BOUNDS_SECONDS),
-            worker_wait: Histogram::new(SHORT_BOUNDS_SECONDS),
+            runs: RunMetrics {
+                ended: BTreeMap::from([(OK_OUTCOME.to_owned(), 0)]),
+                seconds: Histogram::with_bounds(LONG_BOUNDS_SECONDS),
+                ..RunMetrics::default()
+            },
+            worker_wait: Histogram::with_bounds(SHORT_BOUNDS_SECONDS),
         }))
     }
 
     pub fn started(&self) {
-        self.0.lock().started += 1;
+        self.0.lock().runs.started += 1;
     }
 
     /// Records how long a program waited for a worker.
@@ -44,10 +42,9 @@ impl RunMeters {
 
     /// Counts an ended run. `kind` is `None` on success.
     pub fn ended(&self, kind: Option<FaultKind>, took: Duration) {
-        let mut counts = self.0.lock();
-        let outcome = kind.map_or(OK_OUTCOME, FaultKind::as_str);
-        *counts.ended.entry(outcome).or_default() += 1;
-        counts.duration.observe(took);
+        let runs = &mut self.0.lock().runs;
+        count_outcome(&mut runs.ended, kind);
+        runs.seconds.observe(took);
     }
 
     pub fn counts(&self) -> RunCounts {

@@ -12,13 +12,11 @@ use std::{
     time::Duration,
 };
 
+use mux_messages::{Histogram, ServerMetrics, ToolMetrics};
 use mux_wire::FaultKind;
 use parking_lot::Mutex;
 
-use super::{
-    OK_OUTCOME,
-    histogram::{Histogram, LONG_BOUNDS_SECONDS},
-};
+use super::{LONG_BOUNDS_SECONDS, OK_OUTCOME, count_outcome};
 
 /// The maximum number of servers that are counted separately.
 const MAX_SEPARATE_SERVERS: usize = 256;
@@ -31,9 +29,9 @@ const OTHER_LABEL: &str = "(other)";
 /// The label of calls that name no existing server.
 const UNKNOWN_LABEL: &str = "(unknown)";
 
-/// The metrics of all servers.
+/// The meters of all servers.
 #[derive(Debug)]
-pub(super) struct ServerMetrics {
+pub(super) struct AllServerMeters {
     shared: Arc<SharedMeters>,
     known: Mutex<BTreeMap<String, Arc<ServerMeters>>>,
     other: Arc<ServerMeters>,
@@ -52,26 +50,7 @@ struct SharedMeters {
 pub struct ServerMeters {
     label: String,
     shared: Arc<SharedMeters>,
-    counts: Mutex<ServerCounts>,
-}
-
-#[derive(Clone, Debug)]
-pub struct ServerCounts {
-    /// By outcome: `ok`, or the kind of the error.
-    pub calls: BTreeMap<&'static str, u64>,
-    pub in_flight: u64,
-    pub duration: Histogram,
-    pub tools: BTreeMap<String, ToolCounts>,
-    pub sessions_opened: u64,
-    pub session_failures: u64,
-}
-
-#[derive(Clone, Debug)]
-pub struct ToolCounts {
-    pub ok: u64,
-    pub error: u64,
-    /// Of the calls that were sent.
-    pub duration: Histogram,
+    metrics: Mutex<ServerMetrics>,
 }
 
 /// A call that has ended.
@@ -84,11 +63,11 @@ pub(super) struct EndedCall {
     pub(super) took: Option<Duration>,
 }
 
-impl ServerMetrics {
+impl AllServerMeters {
     pub(super) fn new() -> Self {
         let shared = Arc::new(SharedMeters {
             separate_tools: AtomicUsize::new(0),
-            openings: Mutex::new(Histogram::new(LONG_BOUNDS_SECONDS)),
+            openings: Mutex::new(Histogram::with_bounds(LONG_BOUNDS_SECONDS)),
         });
         Self {
             known: Mutex::default(),
@@ -115,11 +94,10 @@ impl ServerMetrics {
         Arc::clone(&self.unknown)
     }
 
-    /// The counts of all servers by label.
-    pub(super) fn counts(&self) -> BTreeMap<String, ServerCounts> {
+    pub(super) fn metrics(&self) -> BTreeMap<String, ServerMetrics> {
         let known = self.known.lock();
         let all = known.values().chain([&self.other, &self.unknown]);
-        all.map(|meters| (meters.label.clone(), meters.counts.lock().clone()))
+        all.map(|meters| (meters.label.clone(), meters.metrics.lock().clone()))
             .collect()
     }
 
@@ -134,13 +112,10 @@ impl ServerMeters {
         Arc::new(Self {
             label: label.to_owned(),
             shared: Arc::clone(shared),
-            counts: Mutex::new(ServerCounts {
-                calls: BTreeMap::from([(OK_OUTCOME, 0)]),
-                in_flight: 0,
-                duration: Histogram::new(LONG_BOUNDS_SECONDS),
-                tools: BTreeMap::new(),
-                sessions_opened: 0,
-                session_failures: 0,
+            metrics: Mutex::new(ServerMetrics {
+                calls: BTreeMap::from([(OK_OUTCOME.to_owned(), 0)]),
+                call_seconds: Histogram::with_bounds(LONG_BOUNDS_SECONDS),
+                ..ServerMetrics::default()
             }),
         })
     }
@@ -152,45 +127,44 @@ impl ServerMeters {
 
     /// Counts an opened session.
     pub fn opened(&self, took: Duration) {
-        self.counts.lock().sessions_opened += 1;
+        self.metrics.lock().sessions_opened += 1;
         self.shared.openings.lock().observe(took);
     }
 
     /// Counts a session that could not be opened.
     pub fn failed(&self) {
-        self.counts.lock().session_failures += 1;
+        self.metrics.lock().session_failures += 1;
     }
 
     pub(super) fn call_sent(&self) {
-        self.counts.lock().in_flight += 1;
+        self.metrics.lock().in_flight += 1;
     }
 
     pub(super) fn call_ended(&self, call: EndedCall) {
-        let mut counts = self.counts.lock();
-        let outcome = call.kind.map_or(OK_OUTCOME, FaultKind::as_str);
-        *counts.calls.entry(outcome).or_default() += 1;
+        let mut metrics = self.metrics.lock();
+        count_outcome(&mut metrics.calls, call.kind);
         if let Some(took) = call.took {
-            counts.in_flight -= 1;
-            counts.duration.observe(took);
+            metrics.in_flight -= 1;
+            metrics.call_seconds.observe(took);
         }
         if let Some(tool) = call.tool {
-            let tool = self.tool_counts(&mut counts.tools, tool);
+            let tool = self.tool_metrics(&mut metrics.tools, tool);
             if call.kind.is_none() {
                 tool.ok += 1;
             } else {
                 tool.error += 1;
             }
             if let Some(took) = call.took {
-                tool.duration.observe(took);
+                tool.seconds.observe(took);
             }
         }
     }
 
-    fn tool_counts<'a>(
+    fn tool_metrics<'a>(
         &self,
-        tools: &'a mut BTreeMap<String, ToolCounts>,
+        tools: &'a mut BTreeMap<String, ToolMetrics>,
         mut name: String,
-    ) -> &'a mut ToolCounts {
+    ) -> &'a mut ToolMetrics {
         if !tools.contains_key(&name) {
             let separate = &self.shared.separate_tools;
             let is_full = separate.load(Ordering::Relaxed) >= MAX_SEPARATE_TOOLS;
@@ -201,10 +175,9 @@ impl ServerMeters {
                 separate.fetch_add(1, Ordering::Relaxed);
             }
         }
-        tools.entry(name).or_insert_with(|| ToolCounts {
-            ok: 0,
-            error: 0,
-            duration: Histogram::new(LONG_BOUNDS_SECONDS),
+        tools.entry(name).or_insert_with(|| ToolMetrics {
+            seconds: Histogram::with_bounds(LONG_BOUNDS_SECONDS),
+            ..ToolMetrics::default()
         })
     }
 }

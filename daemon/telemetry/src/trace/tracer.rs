@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use mux_messages::TelemetryStatus;
 use parking_lot::RwLock;
 
-use super::{
-    CollectorEndpoint, CollectorFactory, Span, SpanCollector, SpanCounts, SpanKind, TraceContext,
-};
+use super::{CollectorEndpoint, CollectorFactory, Span, SpanCollector, SpanKind, TraceContext};
 
 /// The tracer of a daemon. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -36,15 +35,6 @@ impl std::fmt::Debug for TracerState {
             .field("to", &self.to)
             .finish_non_exhaustive()
     }
-}
-
-/// Where spans are exported, for display.
-#[derive(Clone, Debug, Default)]
-pub struct TracerReport {
-    pub built_in: bool,
-    /// The configured endpoint, with secrets masked.
-    pub to: Option<String>,
-    pub counts: SpanCounts,
 }
 
 impl Tracer {
@@ -96,15 +86,16 @@ impl Tracer {
         start_span(self.collector(), asked.map(Arc::new), kind, name)
     }
 
-    pub fn report(&self) -> TracerReport {
+    pub fn status(&self) -> TelemetryStatus {
         let state = self.0.state.read();
         let counts = state.collector.as_ref().map(|collector| collector.counts());
-        let mut counts = counts.unwrap_or_default();
-        counts.problem = counts.problem.or_else(|| state.problem.clone());
-        TracerReport {
+        let counts = counts.unwrap_or_default();
+        TelemetryStatus {
             built_in: self.is_built_in(),
-            to: state.to.clone(),
-            counts,
+            endpoint: state.to.clone(),
+            sent: counts.sent,
+            lost: counts.lost,
+            problem: counts.problem.or_else(|| state.problem.clone()),
         }
     }
 

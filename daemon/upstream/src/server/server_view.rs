@@ -7,11 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    Server,
-    slot::{SlotView, UpstreamState},
-    unavailable::failed_earlier_fault,
-};
+use super::{Server, slot::SlotView, unavailable::failed_earlier_fault};
 use crate::link::{Repairs, SandboxState, without_output};
 
 use mux_catalog::{
@@ -19,52 +15,31 @@ use mux_catalog::{
     ServerWarningCode::{DiscardedFiles, Instructions, LeftOut, Other, Repaired, SecretResult},
     ToolSet,
 };
-pub use mux_messages::ServerCause as UnavailableCause;
+use mux_messages::{ServerCause, ServerInfo, ServerState, SessionInfo, millis};
 use mux_settings::{EntryError, ShareMode, StartMode};
 use mux_wire::Fault;
 
 /// A snapshot of a server over all its sessions.
 #[derive(Clone, Debug, Default)]
 pub struct ServerView {
-    pub state: UpstreamState,
-    /// The reason for the state, if it is not obvious.
-    pub reason: Option<String>,
-    /// The text shown with the reason to a user who asks for more detail.
-    pub detail: Option<String>,
-    pub cause: Option<UnavailableCause>,
-    pub pid: Option<u32>,
-    /// The transport of the latest session.
-    pub transport: Option<&'static str>,
-    pub identity: Option<String>,
-    pub protocol: Option<String>,
-    pub start_time: Option<Duration>,
-    pub starts: u64,
+    /// What clients may know, without the facts of its definition and its login. The reasons may quote the server's
+    /// output.
+    pub info: ServerInfo,
     /// The tools of the latest session, which may have been opened by another daemon.
     pub tools: Option<Arc<ToolSet>>,
-    pub calls: u64,
-    pub in_flight: u64,
-    pub share: Option<ShareMode>,
-    /// The reason for the sharing, if `share` is not configured.
-    pub share_reason: Option<&'static str>,
-    /// The sessions, if there may be several.
-    pub sessions: Vec<SlotView>,
-    /// The time until the next start attempt.
-    pub retry_in: Option<Duration>,
     /// Warnings for the user.
     pub warnings: Vec<ServerWarning>,
-    /// Set if the server has written a log.
-    pub has_log: bool,
     pub sandbox: SandboxState,
 }
 
 /// The reason a server cannot be used, if the remedy depends on the reason.
-fn cause_of_entry_error(error: &EntryError) -> Option<UnavailableCause> {
+fn cause_of_entry_error(error: &EntryError) -> Option<ServerCause> {
     let name = |name: &str| name.to_owned();
     Some(match error {
-        EntryError::UnsetVariable(unset) => UnavailableCause::UnsetVariable { name: name(unset) },
-        EntryError::UnsetSecret(unset) => UnavailableCause::UnsetSecret { name: name(unset) },
+        EntryError::UnsetVariable(unset) => ServerCause::UnsetVariable { name: name(unset) },
+        EntryError::UnsetSecret(unset) => ServerCause::UnsetSecret { name: name(unset) },
         EntryError::UnreadableSecret { name: secret, .. } => {
-            UnavailableCause::UnreadableSecret { name: name(secret) }
+            ServerCause::UnreadableSecret { name: name(secret) }
         }
         EntryError::Invalid(_) => return None,
     })
@@ -82,8 +57,8 @@ impl Server {
         let views = self.slot_views();
         let best = views.iter().min_by_key(|view| view.state);
         match best.map(|view| (view.state, view.starting_for)) {
-            Some((UpstreamState::Starting, Some(elapsed))) => patience.saturating_sub(elapsed),
-            Some((UpstreamState::Failed | UpstreamState::BackingOff, _)) => Duration::ZERO,
+            Some((ServerState::Starting, Some(elapsed))) => patience.saturating_sub(elapsed),
+            Some((ServerState::Failed | ServerState::BackingOff, _)) => Duration::ZERO,
             _ => patience,
         }
     }
@@ -93,7 +68,7 @@ impl Server {
         let views = self.slot_views();
         let best = views.iter().min_by_key(|view| view.state)?;
         match best.state {
-            UpstreamState::Failed | UpstreamState::BackingOff => {
+            ServerState::Failed | ServerState::BackingOff => {
                 let reason = best.reason.as_deref().unwrap_or("its last start failed");
                 let reason = if best.quotes_calls {
                     without_output(reason)
@@ -109,10 +84,15 @@ impl Server {
     pub fn view(&self) -> ServerView {
         let Some(server_shared) = &self.server_shared else {
             let error = self.definition().as_ref().err();
-            return ServerView {
-                state: UpstreamState::Broken,
+            let info = ServerInfo {
+                name: self.name.clone(),
+                state: ServerState::Broken,
                 reason: error.map(ToString::to_string),
                 cause: error.and_then(cause_of_entry_error),
+                ..ServerInfo::default()
+            };
+            return ServerView {
+                info,
                 ..ServerView::default()
             };
         };
@@ -138,26 +118,39 @@ impl Server {
         let secret_results = server_shared
             .secret_results
             .warning(&server_shared.definition);
-        ServerView {
+        let sessions = views.into_iter().filter(|_| several);
+        let sessions = sessions.map(|view| SessionInfo {
+            of: view.of,
+            state: view.state,
+            reason: view.reason,
+            pid: view.pid,
+        });
+        let info = ServerInfo {
+            name: self.name.clone(),
             state: best.state,
             reason: best.reason,
             detail: best.detail,
             cause: best.cause,
             pid: best.pid,
-            retry_in: best.retry_in,
+            retry_in_ms: best.retry_in.map(millis),
             has_log: server_shared.existing_log().is_some(),
-            sandbox: server_shared.sandbox_state(),
-            transport: facts.transport,
+            transport: facts.transport.map(str::to_owned),
             identity: facts.identity,
             protocol: facts.protocol,
-            start_time: facts.start_time,
+            start_ms: facts.start_time.map(millis),
             starts: facts.starts,
-            tools: facts.tools,
+            tools: facts.tools.as_ref().map(|tools| tools.len()),
             calls: server_shared.calls.load(Ordering::Relaxed),
             in_flight: server_shared.in_flight.load(Ordering::Relaxed),
-            share: Some(shared.share),
-            share_reason: shared.reason,
-            sessions: if several { views } else { Vec::new() },
+            share: Some(shared.share.to_string()),
+            share_reason: shared.reason.map(str::to_owned),
+            sessions: sessions.collect(),
+            ..ServerInfo::default()
+        };
+        ServerView {
+            info,
+            tools: facts.tools,
+            sandbox: server_shared.sandbox_state(),
             warnings: [
                 (Other, server_shared.sharing.sharing_warning()),
                 (Other, eager_note.filter(|_| slots.is_empty())),

@@ -17,6 +17,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use mux_messages::ServerState;
 use mux_sandbox::QueueKey;
 use mux_wire::Fault;
 use parking_lot::Mutex;
@@ -35,10 +36,7 @@ use self::{
     slot_status::SlotStatus,
     slot_usage::SlotUsage,
 };
-pub use self::{
-    slot_handover::OutgoingSession,
-    slot_status::{SlotView, UpstreamState},
-};
+pub use self::{slot_handover::OutgoingSession, slot_status::SlotView};
 use super::{
     circuit_breaker::CircuitBreaker, server_shared::ServerShared, unavailable::server_retired_fault,
 };
@@ -277,13 +275,13 @@ impl Slot {
                 .filter(|rest| !rest.is_zero()),
             starting_for: status.started_at.map(|began| began.elapsed()),
         };
-        if let (UpstreamState::Ready, Some(session)) = (view.state, session) {
+        if let (ServerState::Ready, Some(session)) = (view.state, session) {
             let degraded_reason = session.degraded_reason();
             if !session.is_open() {
                 // The process may take a moment to exit.
-                (view.state, view.reason) = (UpstreamState::Cold, Some(session.cause()));
+                (view.state, view.reason) = (ServerState::Cold, Some(session.cause()));
             } else if degraded_reason.is_some() {
-                (view.state, view.reason) = (UpstreamState::Degraded, degraded_reason);
+                (view.state, view.reason) = (ServerState::Degraded, degraded_reason);
             }
         }
         view
@@ -293,12 +291,12 @@ impl Slot {
     pub(super) fn is_up(&self) -> bool {
         matches!(
             self.status.lock().state,
-            UpstreamState::Ready | UpstreamState::Starting
+            ServerState::Ready | ServerState::Starting
         )
     }
 
     fn is_starting(&self) -> bool {
-        self.status.lock().state == UpstreamState::Starting
+        self.status.lock().state == ServerState::Starting
     }
 
     /// Replaces the session with a session that starts from now on. A restart alone would join a start that has begun.
@@ -314,7 +312,7 @@ impl Slot {
     pub(super) fn has_failed(&self) -> bool {
         matches!(
             self.status.lock().state,
-            UpstreamState::Failed | UpstreamState::BackingOff
+            ServerState::Failed | ServerState::BackingOff
         )
     }
 

@@ -7,6 +7,7 @@ mod slot_timers;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use mux_messages::{ServerCause, ServerState};
 use mux_wire::Fault;
 use tokio::{
     sync::mpsc,
@@ -20,14 +21,13 @@ use super::{
     Slot,
     resource_subscriptions::SubscriptionCommand,
     slot_event::{SessionEnd, SessionWaiter, SlotEvent},
-    slot_status::{SlotStatus, UpstreamState},
+    slot_status::SlotStatus,
     start_queue::{self, BackgroundStart},
 };
 use crate::{
     link::{OpenError, without_output},
     server::{
         circuit_breaker::{BreakerDecision, CircuitBreaker},
-        server_view::UnavailableCause,
         unavailable::{self, breaker_open_text},
     },
     session::{Session, watch_liveness},
@@ -181,10 +181,10 @@ impl SlotOwner {
                 answer_waiters(waiters, &Err(fault));
                 let reason = || format!("it {}: {cause}", breaker_open_text());
                 self.update_status(|status| {
-                    if status.state != UpstreamState::BackingOff {
+                    if status.state != ServerState::BackingOff {
                         status.reason = Some(reason());
                     }
-                    status.state = UpstreamState::BackingOff;
+                    status.state = ServerState::BackingOff;
                     status.retry_at = Some(until);
                 });
                 self.back_off_until(until);
@@ -220,7 +220,7 @@ impl SlotOwner {
         self.phase = SlotPhase::Opening(waiters);
         self.update_status(|status| {
             *status = SlotStatus {
-                state: UpstreamState::Starting,
+                state: ServerState::Starting,
                 started_at: Some(Instant::now()),
                 ..SlotStatus::default()
             };
@@ -264,7 +264,7 @@ impl SlotOwner {
                     self.breaker.reset();
                     self.update_status(|status| {
                         *status = SlotStatus {
-                            state: UpstreamState::Failed,
+                            state: ServerState::Failed,
                             reason: Some(problem),
                             ..SlotStatus::default()
                         };
@@ -284,7 +284,7 @@ impl SlotOwner {
         self.slot.server_shared.meters.opened(session.start_time);
         self.update_status(|status| {
             *status = SlotStatus {
-                state: UpstreamState::Ready,
+                state: ServerState::Ready,
                 pid: session.pid,
                 ..SlotStatus::default()
             };
@@ -355,16 +355,16 @@ impl SlotOwner {
         self.update_status(|status| {
             *status = SlotStatus {
                 state: if open {
-                    UpstreamState::BackingOff
+                    ServerState::BackingOff
                 } else {
-                    UpstreamState::Failed
+                    ServerState::Failed
                 },
                 reason: Some(problem.to_owned()),
                 quotes_calls,
                 detail: error.and_then(OpenError::detail),
                 cause: error
                     .filter(|error| error.is_missing_program())
-                    .map(|_| UnavailableCause::MissingProgram),
+                    .map(|_| ServerCause::MissingProgram),
                 pid: None,
                 retry_at: Some(until),
                 started_at: None,
