@@ -92,9 +92,8 @@ use tokio::sync::watch;
 
 pub use self::tool_results::MAX_ERROR_MESSAGE_BYTES;
 use self::{
-    cache_slot::CacheSlot, server_eras::ServerEras, server_usage::ServerUsage,
-    shape_learning::ShapeLearner, tool_list_store::ToolListStore, tool_usage::ToolUsage,
-    type_declarations::TypeTexts,
+    cache_slot::CacheSlot, server_usage::ServerUsage, shape_learning::ShapeLearner,
+    tool_usage::ToolUsage, type_declarations::TypeTexts,
 };
 pub use self::{
     catalog_reader::{CatalogReader, caller_digest},
@@ -105,9 +104,10 @@ pub use self::{
     pin_status::{ChangeReaction, DefinitionChange, PinStatus},
     schema_text::SchemaText,
     scope::{Scope, Scopes},
+    server_eras::ServerEras,
     server_warning::{ServerWarning, ServerWarningCode},
     tool::Tool,
-    tool_list_store::ListKey,
+    tool_list_store::{ListKey, ToolListStore},
     tool_overrides::{OverriddenTool, OverrideMistake},
     tool_results::{contents_of, value_of},
     tool_set::ToolSet,
@@ -182,69 +182,13 @@ impl Catalog {
         self.shelf.cache()
     }
 
-    /// The tools that a server listed when it was last connected.
-    pub fn recall_tools(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {
-        self.remembered.recall(key)
+    /// The lists of each server's last session.
+    pub fn lists(&self) -> &ToolListStore {
+        &self.remembered
     }
 
-    /// True if the list is so long that it must be recalled off the runtime's threads.
-    pub fn is_long_list(&self, key: &ListKey) -> bool {
-        self.remembered.is_long(key)
-    }
-
-    /// Stores the list of a connected server.
-    pub fn remember_tools(&self, key: &ListKey, tools: &[ToolDescription]) {
-        self.remembered.keep(key, tools);
-    }
-
-    /// Stores a server's instructions. Returns true if different instructions were known before.
-    pub fn remember_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
-        self.remembered.keep_instructions(key, text)
-    }
-
-    /// The instructions that a server gave when it was last connected.
-    pub fn recall_instructions(&self, key: &ListKey) -> Option<String> {
-        self.remembered.recall_instructions(key)
-    }
-
-    /// The MCP era of the last session with a server.
-    pub fn era(&self, key: &ListKey) -> Option<ProtocolEra> {
-        self.eras.recall(key)
-    }
-
-    /// Stores the MCP era of a server that identifies itself by this name.
-    pub fn remember_era(&self, key: &ListKey, era: ProtocolEra, identity: &str) {
-        self.eras.keep(key, era, identity);
-    }
-
-    /// Records that the server's tools make requests that only the old era supports. Returns false if the server is
-    /// known not to speak that era.
-    pub fn needs_legacy(&self, key: &ListKey, identity: &str) -> bool {
-        self.eras.needs_legacy(key, identity)
-    }
-
-    /// Records that the server could be opened in the new era only.
-    pub fn mark_only_modern(&self, key: &ListKey) {
-        self.eras.only_modern(key);
-    }
-
-    /// Stores a list of resources or prompts, by its MCP method and the owner of its session.
-    pub fn remember_offers(&self, key: &ListKey, method: &str, owner: &str, items: &[Value]) {
-        self.remembered.keep_offers(key, method, owner, items);
-    }
-
-    /// The list of resources or prompts that a server gave in its last session with this owner.
-    pub fn recall_offers(&self, key: &ListKey, method: &str, owner: &str) -> Option<Vec<Value>> {
-        self.remembered.recall_offers(key, method, owner)
-    }
-
-    /// Records that the server asks for roots.
-    pub fn remember_roots(&self, key: &ListKey) {
-        self.remembered.keep_roots(key);
-    }
-
-    pub fn asks_for_roots(&self, key: &ListKey) -> bool {
-        self.remembered.asks_for_roots(key)
+    pub fn eras(&self) -> &ServerEras {
+        &self.eras
     }
 
     /// Notifies subscribers that the servers or their tools have changed.

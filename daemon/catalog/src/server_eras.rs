@@ -21,7 +21,8 @@ const NEEDS_LEGACY_LETTER: u8 = b'B';
 /// The server's tools would need the old era, which it does not speak.
 const ONLY_MODERN_LETTER: u8 = b'O';
 
-pub(super) struct ServerEras {
+/// The MCP era of each server.
+pub struct ServerEras {
     shelf: CacheSlot,
     known: Mutex<HashMap<DigestKey, EraRecord>>,
 }
@@ -39,7 +40,8 @@ impl ServerEras {
         self.known().extend(known);
     }
 
-    pub(super) fn recall(&self, ListKey(key): &ListKey) -> Option<ProtocolEra> {
+    /// The MCP era of the last session with a server.
+    pub fn recall(&self, ListKey(key): &ListKey) -> Option<ProtocolEra> {
         match *self.known().get(key)?.first()? {
             LEGACY_LETTER | NEEDS_LEGACY_LETTER => Some(ProtocolEra::Legacy),
             MODERN_LETTER | ONLY_MODERN_LETTER => Some(ProtocolEra::Modern),
@@ -49,7 +51,7 @@ impl ServerEras {
 
     /// Records the era of a session. A server that identifies itself differently may have been updated to another era:
     /// its record is removed, and its era is detected again next time. An empty identity counts as unchanged.
-    pub(super) fn keep(&self, ListKey(key): &ListKey, era: ProtocolEra, identity: &str) {
+    pub fn keep(&self, ListKey(key): &ListKey, era: ProtocolEra, identity: &str) {
         let usual = match era {
             ProtocolEra::Legacy => LEGACY_LETTER,
             ProtocolEra::Modern => MODERN_LETTER,
@@ -79,7 +81,7 @@ impl ServerEras {
 
     /// Records that the server's tools need the old era, which is used from now on. Returns false if the server is
     /// known not to speak that era.
-    pub(super) fn needs_legacy(&self, ListKey(key): &ListKey, identity: &str) -> bool {
+    pub fn needs_legacy(&self, ListKey(key): &ListKey, identity: &str) -> bool {
         let mut known = self.known();
         let before = known.get(key).and_then(|before| before.split_first());
         match before {
@@ -92,7 +94,7 @@ impl ServerEras {
     }
 
     /// Records that the server could not be opened in the old era, but could in the new one.
-    pub(super) fn only_modern(&self, ListKey(key): &ListKey) {
+    pub fn only_modern(&self, ListKey(key): &ListKey) {
         self.write(&mut self.known(), key, ONLY_MODERN_LETTER, "");
     }
 

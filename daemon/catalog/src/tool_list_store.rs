@@ -92,7 +92,8 @@ impl ListKey {
     }
 }
 
-pub(super) struct ToolListStore {
+/// The tools, instructions, resources and prompts that each server listed when it was last connected.
+pub struct ToolListStore {
     shelf: CacheSlot,
     /// Lists of tools, resources and prompts as JSON, instructions, and marks of servers that ask for roots, each by its
     /// own key.
@@ -114,13 +115,14 @@ impl ToolListStore {
     }
 
     /// True if the list is too long to be read on a runtime thread.
-    pub(super) fn is_long(&self, key: &ListKey) -> bool {
+    pub fn is_long(&self, key: &ListKey) -> bool {
         let records = self.records.lock();
         let list = records.get(&key.0);
         list.is_some_and(|list| list.unpacked_bytes() > MAX_INLINE_LIST_BYTES)
     }
 
-    pub(super) fn recall(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {
+    /// The tools that a server listed when it was last connected.
+    pub fn recall(&self, key: &ListKey) -> Option<Vec<ToolDescription>> {
         let text = self.read(key.0)?;
         let definitions: Vec<Box<RawValue>> = serde_json::from_str(&text)
             .inspect_err(|error| debug!(%error, "a remembered list of tools cannot be read"))
@@ -133,12 +135,12 @@ impl ToolListStore {
     }
 
     /// Stores the list, unless it is unchanged.
-    pub(super) fn keep(&self, key: &ListKey, tools: &[ToolDescription]) {
+    pub fn keep(&self, key: &ListKey, tools: &[ToolDescription]) {
         self.store(key.0, GzipText::json(&ToolListJson(tools)));
     }
 
     /// Stores a list of resources or prompts, unless it is unchanged or too long.
-    pub(super) fn keep_offers(&self, key: &ListKey, method: &str, owner: &str, items: &[Value]) {
+    pub fn keep_offers(&self, key: &ListKey, method: &str, owner: &str, items: &[Value]) {
         let key = key.of_offers(method, owner);
         let packed = GzipText::json(&items);
         if packed.unpacked_bytes() > MAX_OFFERS_BYTES {
@@ -148,17 +150,13 @@ impl ToolListStore {
         }
     }
 
-    pub(super) fn recall_offers(
-        &self,
-        key: &ListKey,
-        method: &str,
-        owner: &str,
-    ) -> Option<Vec<Value>> {
+    /// The list of resources or prompts that a server gave in its last session with this owner.
+    pub fn recall_offers(&self, key: &ListKey, method: &str, owner: &str) -> Option<Vec<Value>> {
         serde_json::from_str(&self.read(key.of_offers(method, owner))?).ok()
     }
 
     /// Stores the server's instructions. Returns true if different instructions were known before.
-    pub(super) fn keep_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
+    pub fn keep_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
         let before = self.recall_instructions(key);
         if before.as_deref() == text {
             return false;
@@ -170,16 +168,17 @@ impl ToolListStore {
         before.is_some()
     }
 
-    pub(super) fn recall_instructions(&self, key: &ListKey) -> Option<String> {
+    /// The instructions that a server gave when it was last connected.
+    pub fn recall_instructions(&self, key: &ListKey) -> Option<String> {
         self.read(key.of_instructions())
     }
 
     /// Records that the server asks for roots, its clients' directories.
-    pub(super) fn keep_roots(&self, key: &ListKey) {
+    pub fn keep_roots(&self, key: &ListKey) {
         self.store(key.of_roots(), GzipText::of("asks for roots"));
     }
 
-    pub(super) fn asks_for_roots(&self, key: &ListKey) -> bool {
+    pub fn asks_for_roots(&self, key: &ListKey) -> bool {
         self.records.lock().contains_key(&key.of_roots())
     }
 

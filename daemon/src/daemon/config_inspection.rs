@@ -140,7 +140,7 @@ impl Daemon {
             let overrides = definition.overrides.clone();
             // A list can be long.
             let found = spawn_blocking(move || {
-                let tools = catalog.recall_tools(&key);
+                let tools = catalog.lists().recall(&key);
                 tools.map(|tools| ToolSet::override_mistakes(tools, &exclude, &overrides))
             });
             let mistakes = found.await.ok().flatten().into_iter().flatten();

@@ -61,7 +61,7 @@ impl ServerCatalogEntry {
         let judge = move || entry.judge_tools(tools, instructions.as_deref());
         let set = blocking_pool::run(judge).await;
         let text = set.instructions().map(|text| &**text);
-        if self.catalog.remember_instructions(&self.key, text) {
+        if self.catalog.lists().keep_instructions(&self.key, text) {
             warn!(
                 server = self.name,
                 "its instructions have changed since its last session"
@@ -74,7 +74,7 @@ impl ServerCatalogEntry {
     }
 
     fn judge_tools(&self, tools: Vec<ToolDescription>, instructions: Option<&str>) -> ToolSet {
-        self.catalog.remember_tools(&self.key, &tools);
+        self.catalog.lists().keep(&self.key, &tools);
         let tools = self.pins.compare_with_pins(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude, &self.overrides);
         let set = set.saying(instructions);
@@ -87,11 +87,16 @@ impl ServerCatalogEntry {
 
     /// The tool set from the last connection.
     pub(crate) fn recall_tools(&self) -> Option<ToolSet> {
-        let tools = self.catalog.recall_tools(&self.key)?;
+        let tools = self.catalog.lists().recall(&self.key)?;
         let is_large = tools.len() > LARGE_TOOLS_LIST_LEN;
         let tools = self.pins.compare_remembered(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude, &self.overrides);
-        let set = set.saying(self.catalog.recall_instructions(&self.key).as_deref());
+        let set = set.saying(
+            self.catalog
+                .lists()
+                .recall_instructions(&self.key)
+                .as_deref(),
+        );
         if is_large {
             malloc_trim::give_back_soon();
         }
@@ -100,7 +105,7 @@ impl ServerCatalogEntry {
 
     /// True if the remembered list is too long to load synchronously.
     pub(crate) fn is_long(&self) -> bool {
-        self.catalog.is_long_list(&self.key)
+        self.catalog.lists().is_long(&self.key)
     }
 
     /// The tool set of a session whose server refuses to list its tools: the set of its last session, or an empty set.
@@ -113,38 +118,39 @@ impl ServerCatalogEntry {
 
     /// Stores a list of resources or prompts for the owner of its session.
     pub(crate) fn remember_offers(&self, kind: ListKind, owner: &str, items: &[Value]) {
-        self.catalog
-            .remember_offers(&self.key, kind.method(), owner, items);
+        let lists = self.catalog.lists();
+        lists.keep_offers(&self.key, kind.method(), owner, items);
     }
 
     pub(crate) fn recall_offers(&self, kind: ListKind, owner: &str) -> Option<Vec<Value>> {
-        self.catalog.recall_offers(&self.key, kind.method(), owner)
+        let lists = self.catalog.lists();
+        lists.recall_offers(&self.key, kind.method(), owner)
     }
 
     /// The era in which the server was last connected.
     pub(crate) fn era(&self) -> Option<ProtocolEra> {
-        self.catalog.era(&self.key)
+        self.catalog.eras().recall(&self.key)
     }
 
     pub(crate) fn remember_era(&self, era: ProtocolEra, identity: &str) {
-        self.catalog.remember_era(&self.key, era, identity);
+        self.catalog.eras().keep(&self.key, era, identity);
     }
 
     /// Records that its tools need the legacy era. Returns false if the server cannot be opened in that era.
     pub(crate) fn needs_legacy(&self, identity: &str) -> bool {
-        self.catalog.needs_legacy(&self.key, identity)
+        self.catalog.eras().needs_legacy(&self.key, identity)
     }
 
     pub(crate) fn remember_only_modern(&self) {
-        self.catalog.mark_only_modern(&self.key);
+        self.catalog.eras().only_modern(&self.key);
     }
 
     pub(crate) fn remember_roots(&self) {
-        self.catalog.remember_roots(&self.key);
+        self.catalog.lists().keep_roots(&self.key);
     }
 
     pub(crate) fn asks_for_roots(&self) -> bool {
-        self.catalog.asks_for_roots(&self.key)
+        self.catalog.lists().asks_for_roots(&self.key)
     }
 
     pub(crate) fn record_call(&self) {
