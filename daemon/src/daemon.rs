@@ -40,6 +40,7 @@ use crate::{
     problems::ProblemCode,
     rpc::ConnectedAgents,
 };
+use mux_auth::Auth;
 use mux_caller::activity::Activity;
 use mux_config::environment::Environment;
 use mux_files::file_watcher::FileWatcher;
@@ -131,8 +132,8 @@ impl Daemon {
         gateway: Arc<Gateway>,
         runs: Arc<Runs>,
         handles: StoredValues,
-        activity: Activity,
-        (shutdown, upgrades): (Shutdown, mpsc::Sender<PendingUpgrade>),
+        shutdown: Shutdown,
+        upgrades: mpsc::Sender<PendingUpgrade>,
         service: ServiceManager,
         environment: watch::Receiver<Option<Environment>>,
         launcher: ProcessLauncher,
@@ -145,7 +146,7 @@ impl Daemon {
             gateway,
             runs,
             handles,
-            activity,
+            activity: Activity::new(None),
             agents: ConnectedAgents::default(),
             shutdown,
             service,
@@ -179,6 +180,10 @@ impl Daemon {
             add(ProblemCode::Metrics, message);
         }
         problems
+    }
+
+    pub fn auth(&self) -> &Auth {
+        self.gateway.upstreams().auth()
     }
 
     /// The host condition for files that are polled because the system cannot watch them.

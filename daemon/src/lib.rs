@@ -8,7 +8,7 @@
 //!   the feature `otel` only, sends spans to a collector (`otel/batch_sender` batches and retries, `otel/otlp_message`
 //!   encodes OTLP).
 //! - `serve` is the daemon's life from the instance lock to its release, of a first daemon (`serve_first`) and of a
-//!   successor (`serve_after`): `serve/daemon_parts` builds all parts, and
+//!   successor (`serve_after`): `serve/daemon_build` builds all parts, and
 //!   `serve/exit_sequence` shuts them down. `serve/embedded` is a daemon inside another program, without socket, locks,
 //!   keeper and workers. The program opens the streams that the daemon serves.
 //! - `rpc` serves the connections, and `daemon` is the state that all connections share. `lifecycle` has locks,

@@ -10,7 +10,6 @@ mod connected_agents;
 mod connection;
 mod convert;
 mod descriptor_reserve;
-mod disconnect_watch;
 mod discovery;
 mod login;
 mod long_value;
@@ -65,7 +64,6 @@ use self::{
     catch_panics::CatchPanics,
     connection::{ConnectionState, PeerIds, SUCCESSOR_CONNECTION},
     descriptor_reserve::{DescriptorPermit, DescriptorReserve},
-    disconnect_watch::DisconnectWatch,
     request_frames::RequestFrames,
     request_handler::RequestHandler,
 };
@@ -274,7 +272,7 @@ async fn serve_connection<S>(
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let gone = CancellationToken::new();
-    let transport = DisconnectWatch::new(RequestFrames::new(stream), gone.clone());
+    let transport = RequestFrames::new(stream, gone.clone());
     let closed = {
         let connection = Arc::clone(&connection);
         async move {

@@ -1,6 +1,6 @@
 //! The daemon's life from the instance lock to its release.
 
-mod daemon_parts;
+mod daemon_build;
 pub(crate) mod embedded;
 mod exit_sequence;
 
@@ -21,7 +21,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use self::{
-    daemon_parts::{DaemonParts, DaemonSurroundings},
+    daemon_build::{DaemonSurroundings, build_daemon, close_daemon},
     exit_sequence::{
         drain, drain_predecessor, hand_over_and_exit, refuse_new_clients, wait_until_idle,
     },
@@ -92,19 +92,19 @@ pub async fn serve_after(
     predecessor.warm().await?;
     // The predecessor hands over its sessions, so no server is started in advance.
     let background = serving.start_background(false);
-    let daemon = &serving.parts.daemon;
+    let daemon = &serving.daemon;
     daemon.configured().await;
     match predecessor.ready(&serving.incoming).await {
         Ok(next_run) => daemon.runs.skip_numbers_below(next_run),
         Err(error) => {
             // The predecessor has not handed over anything yet.
             daemon.launcher.close().await;
-            serving.parts.pool.close();
+            daemon.runs.pool().close();
             return Err(error.into());
         }
     }
     // From here on the predecessor writes no approvals, and this daemon owns the lock.
-    serving.parts.approvals.reload_grants();
+    daemon.gateway.approvals().reload_grants();
     daemon.read_approvals_again().await;
     daemon.former.expect();
     let written = entrance
@@ -120,8 +120,8 @@ pub async fn serve_after(
     // Sessions and approvals arrive while this daemon serves.
     tokio::spawn(predecessor.receive(
         serving.incoming.clone(),
-        Arc::clone(&serving.parts.upstreams),
-        Arc::clone(&serving.parts.approvals),
+        Arc::clone(daemon.gateway.upstreams()),
+        Arc::clone(daemon.gateway.approvals()),
         Arc::clone(&daemon.former),
     ));
     serving.serve(entrance, background).await;
@@ -137,7 +137,7 @@ struct Entrance {
 
 /// A daemon and its surroundings.
 struct ServingDaemon {
-    parts: DaemonParts,
+    daemon: Arc<Daemon>,
     incoming: IncomingSessions,
     /// The socket file as it was bound.
     ours: Option<(u64, u64)>,
@@ -174,21 +174,21 @@ impl ServingDaemon {
         ));
         let (upgrade, upgrades) = mpsc::channel(1);
         let ours = file_identity(&setup.paths.socket);
-        let startup_lock = setup.startup_lock.clone();
-        let knowledge = setup.knowledge.clone();
-        let server_logs = setup.server_logs.clone();
+        let startup_lock = setup.dirs.startup_lock();
+        let knowledge = setup.knowledge();
+        let server_logs = setup.server_logs();
         let surroundings = DaemonSurroundings {
             servers: Arc::new(launcher.clone()),
             launcher,
             environment,
             incoming: incoming.clone(),
             is_alone: predecessor.is_none(),
-            workers: pool_settings(setup.worker.clone(), setup.snapshots.clone()),
+            workers: pool_settings(setup.worker.clone(), setup.snapshots()),
             shutdown,
             upgrades: upgrade,
         };
         let serving = Self {
-            parts: DaemonParts::build(setup, surroundings)?,
+            daemon: build_daemon(setup, surroundings)?,
             incoming,
             ours,
             startup_lock,
@@ -205,18 +205,18 @@ impl ServingDaemon {
 
     /// Waits for the login shell and the workers.
     async fn warm_up(&self) {
-        let mut environment = self.parts.daemon.environment.clone();
+        let mut environment = self.daemon.environment.clone();
         let captured = environment.wait_for(Option::is_some);
         drop(timeout(WARMUP_TIMEOUT, captured).await);
-        drop(timeout(WARMUP_TIMEOUT, self.parts.pool.wait_until_ready()).await);
+        drop(timeout(WARMUP_TIMEOUT, self.daemon.runs.pool().wait_until_ready()).await);
     }
 
     /// Loads the cache and the configuration, and then follows files and serves metrics until the daemon ends.
     fn start_background(&self, prestarts: bool) -> JoinHandle<()> {
-        let daemon = Arc::clone(&self.parts.daemon);
-        let catalog = Arc::clone(&self.parts.catalog);
+        let daemon = Arc::clone(&self.daemon);
         let knowledge = self.knowledge.clone();
         tokio::spawn(async move {
+            let catalog = daemon.gateway.upstreams().catalog();
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
                 // A daemon starts even if the configuration cannot be read, and reports the problem.
@@ -246,13 +246,13 @@ impl ServingDaemon {
     fn announce(&self) {
         let logs = self.server_logs.clone();
         tokio::task::spawn_blocking(move || logging::sweep_server_logs(&logs));
-        let socket = &self.parts.daemon.paths.socket;
+        let socket = &self.daemon.paths.socket;
         info!(pid = std::process::id(), socket = %socket.display(), "serving");
     }
 
     /// Serves clients, and then ends.
     async fn serve(self, mut entrance: Entrance, background: JoinHandle<()>) {
-        let daemon = &self.parts.daemon;
+        let daemon = &self.daemon;
         daemon.service.ready(&status_text(daemon));
         let connections = ClientConnections::default();
         let successor = self.serve_clients(&mut entrance, &connections).await;
@@ -264,20 +264,21 @@ impl ServingDaemon {
         // Refuses pending upgrade requests, if this daemon has no successor.
         drop(upgrades);
         // Approvals that wait end as pending: their runs can be resumed with the next daemon.
-        let waiting = self.parts.approvals.runs_held();
-        self.parts.approvals.close();
+        let approvals = daemon.gateway.approvals();
+        let waiting = approvals.runs_held();
+        approvals.close();
         if let Some(successor) = successor {
             exit_sequence::admit_successor(&successor, daemon, &connections).await;
             daemon.service.succeeded_by(successor.daemon.pid).await;
             drop(listener);
             // The successor holds the lock through its own descriptor.
             drop(lock);
-            self.parts.upstreams.disable_eager_start();
+            daemon.gateway.upstreams().disable_eager_start();
             daemon.leaving.cancel();
-            hand_over_and_exit(successor, waiting, &self.parts).await;
+            hand_over_and_exit(successor, waiting, daemon).await;
             background.abort();
             connections.wait_until_closed(CLIENT_LEAVE_TIMEOUT).await;
-            self.parts.close(&connections).await;
+            close_daemon(self.daemon, &connections).await;
             info!("shutdown complete");
             return;
         }
@@ -295,7 +296,7 @@ impl ServingDaemon {
         let service = daemon.service.clone();
         let socket = daemon.paths.socket.clone();
         let ours = self.ours;
-        self.parts.close(&connections).await;
+        close_daemon(self.daemon, &connections).await;
         // A client that connects from now on finds no socket, or a socket at which the next daemon is started, which
         // then finds a free lock.
         drop(refusing);
@@ -318,12 +319,8 @@ impl ServingDaemon {
         entrance: &mut Entrance,
         connections: &ClientConnections,
     ) -> Option<Successor> {
-        let DaemonParts {
-            daemon,
-            upstreams,
-            catalog,
-            ..
-        } = &self.parts;
+        let daemon = &self.daemon;
+        let upstreams = daemon.gateway.upstreams();
         let socket = &daemon.paths.socket;
         let source = HandoverSource {
             listener: &entrance.listener,
@@ -332,7 +329,7 @@ impl ServingDaemon {
             service: &daemon.service,
             socket,
             launcher: &daemon.launcher,
-            catalog,
+            catalog: upstreams.catalog(),
             knowledge: &self.knowledge,
             upstreams,
             runs: &daemon.runs,

@@ -29,7 +29,7 @@ use mux_policy::{
     PolicyVerdict, RuleAction, ToolHints, spellings,
 };
 use mux_process::blocking_pool;
-use mux_settings::{ServerEndpoint, SourceKind};
+use mux_settings::SourceKind;
 use mux_sources::{
     CallEffects, DocumentError, EquivalentField, FieldJudge, Source, graphql_depends_on_arguments,
     graphql_fields_without_schema, takes_any_graphql,
@@ -92,11 +92,8 @@ impl Gateway {
 }
 
 pub(super) fn is_graphql(server: &Server) -> bool {
-    let definition = server.definition().as_ref();
-    definition.is_ok_and(|definition| match &definition.link {
-        ServerEndpoint::Source(source) => source.kind == SourceKind::Graphql,
-        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => false,
-    })
+    let source = server.source();
+    source.is_some_and(|source| source.kind == SourceKind::Graphql)
 }
 
 impl GraphqlFunction {

@@ -80,7 +80,7 @@ use mux_caller::{ClientOrigin, ProgressUpdate};
 use mux_catalog::{Scope, Scopes, Tool, ToolSet};
 use mux_policy::PolicySet;
 use mux_settings::{
-    AgentViews, ServerEndpoint,
+    AgentViews,
     projects::{ProjectDenials, ProjectView, WorkspaceContext},
 };
 use mux_telemetry::trace::Tracer;
@@ -286,10 +286,7 @@ impl Gateway {
 }
 
 fn is_source(server: &Server) -> bool {
-    let definition = server.definition();
-    definition
-        .as_ref()
-        .is_ok_and(|it| matches!(it.link, ServerEndpoint::Source(_)))
+    server.source().is_some()
 }
 
 pub fn find_tool(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {

@@ -5,7 +5,7 @@
 
 use mux_process::blocking_pool;
 use mux_secrets::{is_searchable_within, mask_value, value_has_secret};
-use mux_settings::{SecretSearch, ServerEndpoint};
+use mux_settings::SecretSearch;
 use mux_text::json_weight::{self, is_light};
 use mux_upstream::{CallError, NoBackChannel, Server};
 use mux_wire::{Fault, FaultKind};
@@ -150,9 +150,10 @@ fn search_value(value: &mut Value, search: SecretSearch) -> bool {
 }
 
 fn too_long_fault(server: &Server, path: &str) -> Fault {
-    let section = match server.definition().as_ref().map(|it| &it.link) {
-        Ok(ServerEndpoint::Source(_)) => "sources",
-        _ => "servers",
+    let section = if server.source().is_some() {
+        "sources"
+    } else {
+        "servers"
     };
     let name = server.name();
     let message = format!(

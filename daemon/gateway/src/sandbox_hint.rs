@@ -5,7 +5,6 @@
 //! and chooses the paths and hosts that a server names: it must not learn which of them exist, or what other callers
 //! were denied.
 
-use mux_settings::ServerEndpoint;
 use mux_upstream::Server;
 use mux_wire::{Fault, FaultKind};
 
@@ -40,10 +39,7 @@ pub(crate) async fn add_sandbox_hint(server: &Server, is_user: bool, fault: Faul
         fault.kind,
         FaultKind::Tool | FaultKind::Unavailable | FaultKind::UnknownOutcome
     );
-    let Ok(definition) = server.definition() else {
-        return fault;
-    };
-    let ServerEndpoint::Process(process) = &definition.link else {
+    let Some(process) = server.process() else {
         return fault;
     };
     let has_it = || {

@@ -23,7 +23,7 @@ pub(super) fn tool_call_span(
     session: &Session,
     tool: &str,
 ) -> Span {
-    let is_source = matches!(server_link(server), Some(ServerEndpoint::Source(_)));
+    let is_source = server.source().is_some();
     let mut span = trace.begin_span(SpanKind::Client, || {
         if is_source {
             format!("execute_tool {tool}")
@@ -74,7 +74,7 @@ pub(super) fn error_type(answer: Result<&Result<Value, CallError>, &Fault>) -> O
 
 fn set_server_attributes(span: &mut Span, server: &Server) {
     span.set("mux.server", || Some(server.name()));
-    let (transport, url) = match server_link(server) {
+    let (transport, url) = match server.endpoint() {
         Some(ServerEndpoint::Process(_)) => ("pipe", None),
         Some(ServerEndpoint::Remote(remote)) if remote.socket.is_some() => ("unix", None),
         Some(ServerEndpoint::Remote(remote)) => ("tcp", url::Url::parse(remote.url.expose()).ok()),
@@ -92,9 +92,4 @@ fn set_server_attributes(span: &mut Span, server: &Server) {
 fn set_mcp_attributes(span: &mut Span, session: &Session, method: &str) {
     span.set("mcp.method.name", || Some(method));
     span.set("mcp.protocol.version", || session.protocol.clone());
-}
-
-fn server_link(server: &Server) -> Option<&ServerEndpoint> {
-    let definition = server.definition().as_ref().ok();
-    definition.map(|definition| &definition.link)
 }

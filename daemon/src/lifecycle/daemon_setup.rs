@@ -27,38 +27,9 @@ pub struct DaemonSetup {
     pub program: PathBuf,
     /// The `mux-worker` program.
     pub worker: PathBuf,
+    pub dirs: Dirs,
     pub paths: DaemonPaths,
-    pub server_logs: PathBuf,
-    /// The directory for values that are too long for a message.
-    pub results: PathBuf,
-    /// The file with the secret of the names of stored values.
-    pub results_key: PathBuf,
-    pub keeper_lock: PathBuf,
-    /// The directories for servers' sandboxes.
-    pub sandboxes: SandboxDirs,
-    /// The lock that is held while a daemon is being started.
-    pub startup_lock: PathBuf,
-    /// The directory of the workers' V8 snapshots.
-    pub snapshots: PathBuf,
-    /// The file for credentials, or for the list of credentials in the keyring.
-    pub credentials: PathBuf,
-    /// Whether credentials go into the keyring by default.
-    pub keyring: bool,
-    /// The cache of servers' tool lists and of the learned types of their results.
-    pub knowledge: PathBuf,
-    /// The store of pins: the tools' definitions when they were first trusted.
-    pub pins: PathBuf,
-    /// The directory of the audit log.
-    pub audit: PathBuf,
-    /// The cache of fetched source descriptions.
-    pub descriptions: PathBuf,
-    /// The file with the addresses at which each source was first called.
-    pub addresses: PathBuf,
     pub approvals: ApprovalPaths,
-    /// The database of past runs and of calls that wait for approval.
-    pub history: PathBuf,
-    /// The file with the token that readers of the metrics port must present.
-    pub metrics_token: PathBuf,
     pub checker: CheckSettings,
     /// The exporter of spans, if it is built in.
     pub telemetry: Option<trace::CollectorFactory>,
@@ -80,6 +51,7 @@ impl DaemonSetup {
         Self {
             program,
             worker,
+            dirs: dirs.clone(),
             paths: DaemonPaths {
                 config: dirs.config_file(),
                 env: dirs.env_file(),
@@ -93,33 +65,11 @@ impl DaemonSetup {
                     runtime: dirs.runtime.clone(),
                 },
             },
-            server_logs: dirs.logs().join("servers"),
-            results: dirs.results(),
-            results_key: dirs.state.join("results-key"),
-            keeper_lock: dirs.keeper_lock(),
-            sandboxes: SandboxDirs {
-                private: dirs.cache.join("sandboxes"),
-                egress: dirs.runtime.join("egress"),
-                protected: protected_paths(dirs),
-                record: GrantRecord::new(dirs.state.join("sandbox_grants.json")),
-            },
-            startup_lock: dirs.startup_lock(),
-            snapshots: dirs.cache.join("snapshots"),
-            credentials: dirs.credentials(),
-            // A daemon with a `MUX_HOME` does not write into the user's keyring.
-            keyring: dirs.home().is_none(),
-            knowledge: dirs.cache.join("types"),
-            pins: dirs.pins(),
-            audit: dirs.audit(),
-            metrics_token: dirs.metrics_token(),
-            descriptions: dirs.cache.join("descriptions"),
-            addresses: dirs.state.join("sources.json"),
             approvals: ApprovalPaths {
                 grants: dirs.state.join("approvals.json"),
                 records: dirs.state.join("approvals"),
                 desktop: false,
             },
-            history: dirs.history(),
             checker: CheckSettings {
                 compiler: None,
                 managed: dirs.typescript(),
@@ -142,10 +92,29 @@ impl DaemonSetup {
     ) -> ProcessLauncher {
         ProcessLauncher::new(
             self.program.clone(),
-            self.keeper_lock.clone(),
+            self.dirs.keeper_lock(),
             environment,
-            self.sandboxes.clone(),
+            SandboxDirs {
+                private: self.dirs.cache.join("sandboxes"),
+                egress: self.dirs.runtime.join("egress"),
+                protected: protected_paths(&self.dirs),
+                record: GrantRecord::new(self.dirs.state.join("sandbox_grants.json")),
+            },
         )
+    }
+
+    /// The cache of servers' tool lists and of the learned types of their results.
+    pub(crate) fn knowledge(&self) -> PathBuf {
+        self.dirs.cache.join("types")
+    }
+
+    pub(crate) fn server_logs(&self) -> PathBuf {
+        self.dirs.logs().join("servers")
+    }
+
+    /// The directory of the workers' V8 snapshots.
+    pub(crate) fn snapshots(&self) -> PathBuf {
+        self.dirs.cache.join("snapshots")
     }
 }
 

@@ -21,17 +21,17 @@ impl AnswerBudget {
         Self(MAX_ANSWER_BYTES)
     }
 
-    /// Subtracts the length of a part. Fails if the part does not fit.
-    pub(super) fn take(&mut self, part: &impl Serialize) -> Result<(), Fault> {
+    /// Subtracts the length of a part, and returns the part. Fails if it does not fit.
+    pub(super) fn take<T: Serialize>(&mut self, part: T) -> Result<T, Fault> {
         // And the comma after it.
-        let length = json_length::of(part, self.0.saturating_sub(1));
+        let length = json_length::of(&part, self.0.saturating_sub(1));
         let Some(length) = length else {
             let message =
                 format!("it does not fit into one answer, which holds {MAX_ANSWER_BYTES} bytes");
             return Err(Fault::new(FaultKind::Limit, message).hint("request less at once"));
         };
         self.0 -= length + 1;
-        Ok(())
+        Ok(part)
     }
 
     /// The entry for a server that is missing from the answer, with the reason. A reason that does not fit is left out.
@@ -41,7 +41,7 @@ impl AnswerBudget {
             error: why.into(),
         };
         match self.take(&missing) {
-            Ok(()) => missing,
+            Ok(_) => missing,
             Err(fault) => wire::MissingServer {
                 error: wire::Error {
                     message: format!("the error is too long for this answer: {}", fault.message),

@@ -195,8 +195,8 @@ fn tool_infos(
     budget: &mut AnswerBudget,
 ) -> Result<Vec<wire::ToolInfo>, Fault> {
     let mut left = *budget;
-    left.take(&warnings)?;
-    let listed = tools.map(|tool| left.take(&tool).map(|()| tool));
+    left.take(warnings)?;
+    let listed = tools.map(|tool| left.take(tool));
     let listed = listed.collect::<Result<_, _>>()?;
     *budget = left;
     Ok(listed)
@@ -320,7 +320,7 @@ pub(super) async fn types(
 
 /// Fails if the types do not fit into an answer. Programs are still checked against longer types.
 fn check_types_length(text: &str) -> wire::Result<String> {
-    if AnswerBudget::new().take(&text).is_ok() {
+    if AnswerBudget::new().take(text).is_ok() {
         return Ok(text.to_owned());
     }
     let message = format!(

@@ -40,6 +40,7 @@ mod tests {
         server::{BaseChannel, Channel, serve},
     };
     use tokio::io::duplex;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::rpc::request_frames::RequestFrames;
@@ -51,7 +52,8 @@ mod tests {
             MuxRequest::Retire { .. } => panic!("on purpose"),
             _ => Ok::<_, ServerError>(MuxResponse::CancelRun(Ok(()))),
         });
-        let channel = BaseChannel::with_defaults(RequestFrames::new(theirs));
+        let channel =
+            BaseChannel::with_defaults(RequestFrames::new(theirs, CancellationToken::new()));
         let requests = channel.execute(CatchPanics(service));
         let serving = tokio::spawn(async {
             use futures::StreamExt;

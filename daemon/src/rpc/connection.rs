@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::watchdog_probe;
 use crate::daemon::Daemon;
+use mux_audit::AdminEvent;
 use mux_auth::LoginAttempt;
 use mux_caller::{
     CallCause, Caller, ClientNotice, ClientOrigin, Mailbox, RunAccess, activity::ActivityGuard,
@@ -294,6 +295,12 @@ impl ConnectionState {
     /// The identity under which servers are called outside runs.
     pub(super) fn identity(&self) -> CallerIdentity {
         CallerIdentity::of(&self.caller(None))
+    }
+
+    /// Records what the client has done in the audit log.
+    pub(super) fn audit(&self, event: AdminEvent, subject: &str) {
+        let audit = self.daemon.gateway.audit();
+        audit.record_admin_event(event, subject, &self.origin());
     }
 
     /// Makes the run end with this connection, unless it is detached.

@@ -14,7 +14,7 @@ use mux_caller::RunAccess;
 use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_runs::program_check::CheckFindings;
-use mux_settings::{ConfigChanges, SandboxSetting, ServerEndpoint};
+use mux_settings::{ConfigChanges, SandboxSetting};
 use mux_upstream::{DeniedFile, SandboxState, Server, ServerView, Upstreams, without_output};
 
 const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as *** here, but is readable in \
@@ -133,10 +133,7 @@ fn sandbox_info(
     state: SandboxState,
     denied_files: &[DeniedFile],
 ) -> Option<wire::SandboxInfo> {
-    let definition = server.definition().as_ref().ok()?;
-    let ServerEndpoint::Process(process) = &definition.link else {
-        return None;
-    };
+    let process = server.process()?;
     let sandbox = match &process.sandbox {
         SandboxSetting::On(sandbox) => sandbox,
         SandboxSetting::Off { chosen } => {

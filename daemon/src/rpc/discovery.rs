@@ -97,7 +97,7 @@ fn take_while_fitting<T: Serialize>(
     parts: impl Iterator<Item = T>,
     budget: &mut AnswerBudget,
 ) -> Result<Vec<T>, Fault> {
-    let fitting = parts.map(|part| budget.take(&part).map(|()| part));
+    let fitting = parts.map(|part| budget.take(part));
     fitting
         .collect::<Result<_, Fault>>()
         .map_err(|fault| fault.hint("name fewer tools, or request them without schemas"))

@@ -16,10 +16,7 @@ use mux_upstream::{CallerIdentity, Server};
 
 /// The account for a server, if it is a server with a sign-in.
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
-    match &server.definition().as_ref().ok()?.link {
-        ServerEndpoint::Remote(remote) => auth.account(remote),
-        ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
-    }
+    auth.account(server.remote()?)
 }
 
 pub(super) async fn begin_login(
@@ -47,7 +44,9 @@ pub(super) async fn begin_login(
         }
     });
     let sharing = remotes_that_share(daemon);
-    let login = auth(daemon).login(server.name(), &remote, &sharing, opening);
+    let login = daemon
+        .auth()
+        .login(server.name(), &remote, &sharing, opening);
     let attempt = login.await;
     let attempt = attempt.map_err(|error| login_error(server.name(), &error))?;
     connection.owns_login(&attempt);
@@ -58,7 +57,7 @@ pub(super) async fn begin_login(
         notes: attempt.notes.clone(),
         issuer: attempt.issuer.clone(),
         redirect_port: attempt.redirect_port,
-        expires_ms: wire::millis(auth(daemon).login_timeout()),
+        expires_ms: wire::millis(daemon.auth().login_timeout()),
     })
 }
 
@@ -67,7 +66,7 @@ pub(super) async fn wait_for_login(
     login: &str,
     wait: Duration,
 ) -> wire::Result<wire::LoginState> {
-    let attempt = auth(daemon).attempt(login);
+    let attempt = daemon.auth().attempt(login);
     let attempt = attempt.map_err(|error| login_error(login, &error))?;
     let server = attempt.server.clone();
     match attempt.outcome(wait).await {
@@ -81,7 +80,7 @@ pub(super) async fn finish_login(
     daemon: &Daemon,
     request: wire::LoginFinishRequest,
 ) -> wire::Result<wire::LoginState> {
-    let attempt = auth(daemon).attempt(&request.login);
+    let attempt = daemon.auth().attempt(&request.login);
     let attempt = attempt.map_err(|error| login_error(&request.login, &error))?;
     let finished = attempt.submit_redirect_url(&request.redirect_url).await;
     finished.map_err(|error| login_error(&attempt.server, &error))?;
@@ -97,11 +96,10 @@ pub(super) async fn logout(
     let remote =
         login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let others = servers_of_sign_in(daemon, &server);
-    let ended = auth(daemon).logout(&remote).await;
+    let ended = daemon.auth().logout(&remote).await;
     let ended = ended.map_err(|error| login_error(server.name(), &error))?;
     if ended.was_signed_in {
-        let audit = daemon.gateway.audit();
-        audit.record_admin_event(AdminEvent::Logout, server.name(), &connection.origin());
+        connection.audit(AdminEvent::Logout, server.name());
     }
     if ended.was_signed_in && server.is_open() {
         // The session continues without a login, or fails with `auth_required`.
@@ -120,12 +118,12 @@ pub(super) async fn logout(
 
 /// The other servers whose sessions belong to the user who has signed in to this server.
 fn servers_of_sign_in(daemon: &Daemon, server: &Arc<Server>) -> Vec<Arc<Server>> {
-    let Some(own) = account(auth(daemon), server) else {
+    let Some(own) = account(daemon.auth(), server) else {
         return Vec::new();
     };
     let mut others = daemon.gateway.upstreams().all();
     others.retain(|other| {
-        let account = account(auth(daemon), other);
+        let account = account(daemon.auth(), other);
         !Arc::ptr_eq(other, server)
             && account.is_some_and(|account| account.shares_sign_in_with(&own))
     });
@@ -143,20 +141,10 @@ async fn restart_open(servers: &[Arc<Server>], identity: &CallerIdentity) {
 /// The servers whose entries allow them to use another server's sign-in.
 fn remotes_that_share(daemon: &Daemon) -> Vec<RemoteServer> {
     let servers = daemon.gateway.upstreams().all();
-    let remotes =
-        servers
-            .iter()
-            .filter_map(|server| match &server.definition().as_ref().ok()?.link {
-                ServerEndpoint::Remote(remote) => Some(remote),
-                ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
-            });
+    let remotes = servers.iter().filter_map(|server| server.remote());
     let mut remotes: Vec<_> = remotes.cloned().collect();
     remotes.retain(|remote| remote.oauth.as_ref().is_some_and(|oauth| oauth.share));
     remotes
-}
-
-fn auth(daemon: &Daemon) -> &Auth {
-    daemon.gateway.upstreams().auth()
 }
 
 /// The definition of a remote server, for the workspace of the requesting client.

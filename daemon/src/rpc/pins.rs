@@ -30,10 +30,8 @@ pub(super) async fn list(
     // Changed definitions are scanned for instructions to a model.
     let infos = blocking_pool::run(move || {
         let mut budget = AnswerBudget::new();
-        let infos = tools.iter().zip(pinned).map(|(tool, pinned)| {
-            let info = pin_info(tool, &pinned);
-            budget.take(&info).map(|()| info)
-        });
+        let tools = tools.iter().zip(pinned);
+        let infos = tools.map(|(tool, pinned)| budget.take(pin_info(tool, &pinned)));
         infos.collect::<Result<_, Fault>>()
     });
     Ok(wire::PinList {
@@ -72,8 +70,7 @@ pub(super) async fn accept(
     })?;
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     let subject = format!("{}: {}", server.name(), names.join(", "));
-    let audit = gateway.audit();
-    audit.record_admin_event(AdminEvent::PinsAccepted, &subject, &connection.origin());
+    connection.audit(AdminEvent::PinsAccepted, &subject);
     session.request_tools_refresh();
     session.current_tools().await;
     Ok(wire::AcceptedPins { tools: seen.len() })

@@ -20,10 +20,7 @@ pub(super) fn list(
     let sight = connection.sight();
     let ruling = policies.of(request.agent.as_deref(), sight.denied());
     let mut budget = AnswerBudget::new();
-    let rules = ruling.rules().map(|rule| {
-        let rule = of_rule(rule);
-        budget.take(&rule).map(|()| rule)
-    });
+    let rules = ruling.rules().map(|rule| budget.take(of_rule(rule)));
     let (allowed_by_default, destructive_by_default) = policies.by_default();
     Ok(wire::PolicyList {
         rules: rules.collect::<Result<_, Fault>>()?,
@@ -75,10 +72,8 @@ pub(super) async fn explain(
 
 fn explanation(explained: CallExplanation) -> wire::Result<wire::PolicyExplanation> {
     let mut budget = AnswerBudget::new();
-    let steps = explained.explanation.steps.iter().map(|step| {
-        let step = of_step(step);
-        budget.take(&step).map(|()| step)
-    });
+    let steps = explained.explanation.steps.iter();
+    let steps = steps.map(|step| budget.take(of_step(step)));
     Ok(wire::PolicyExplanation {
         known: explained.tool.is_some(),
         action: explained.explanation.verdict.action,

@@ -21,11 +21,8 @@ pub(super) async fn list(
         Some(dir) => daemon.project(&dir).await.into_iter().collect(),
         None => daemon.all_projects().await,
     };
-    let list = wire::ProjectList {
-        projects: projects.iter().map(project_info).collect(),
-    };
-    AnswerBudget::new().take(&list)?;
-    Ok(list)
+    let projects = projects.iter().map(project_info).collect();
+    Ok(AnswerBudget::new().take(wire::ProjectList { projects })?)
 }
 
 pub(super) async fn approve(
@@ -39,12 +36,8 @@ pub(super) async fn approve(
     };
     let approved = daemon.approve(&request.root, request.digest.clone()).await;
     approved.map_err(refused)?;
-    audit_project(
-        daemon,
-        connection,
-        AdminEvent::ProjectApproved,
-        &request.root,
-    );
+    let subject = request.root.display().to_string();
+    connection.audit(AdminEvent::ProjectApproved, &subject);
     apply_to_predecessor(daemon).await;
     let project = daemon.project(&request.root).await;
     let project = project.ok_or_else(|| refused("it is gone".into()))?;
@@ -59,25 +52,17 @@ pub(super) async fn revoke(
     let revoked = daemon.revoke(root).await;
     let was_approved = revoked.map_err(|problem| wire::Error::new(Kind::Internal, problem))?;
     if was_approved {
-        audit_project(daemon, connection, AdminEvent::ProjectRevoked, root);
+        connection.audit(AdminEvent::ProjectRevoked, &root.display().to_string());
         apply_to_predecessor(daemon).await;
     }
     Ok(wire::ProjectRevoked { was_approved })
 }
 
 /// Applies the change to the runs that continue in the predecessor, too.
-async fn apply_to_predecessor(daemon: &Daemon) {
+pub(super) async fn apply_to_predecessor(daemon: &Daemon) {
     for problem in daemon.former.reload().await {
         warn!(problem, "problem of the predecessor");
     }
-}
-
-fn audit_project(daemon: &Daemon, connection: &ConnectionState, deed: AdminEvent, root: &Path) {
-    let subject = root.display().to_string();
-    daemon
-        .gateway
-        .audit()
-        .record_admin_event(deed, &subject, &connection.origin());
 }
 
 fn project_info(project: &Project) -> wire::ProjectInfo {

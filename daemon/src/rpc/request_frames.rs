@@ -1,5 +1,7 @@
 //! Parses the requests of one connection from their frames. A long request is parsed on another thread, because no
-//! other connection may wait for it.
+//! other connection may wait for it. A token is cancelled when the client has closed its end: tarpc continues to serve
+//! such a client, because it may have closed one direction only. muxd's clients close both, and a run must end with
+//! the connection that owns it.
 //!
 //! Invariant: requests keep the order of their frames, and while a long request is parsed no further frame is read. A
 //! request that would take too much memory is refused before it is parsed.
@@ -18,6 +20,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::{JoinHandle, spawn_blocking},
 };
+use tokio_util::sync::CancellationToken;
 
 use mux_process::malloc_trim;
 use mux_text::json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES};
@@ -28,6 +31,8 @@ pub(super) struct RequestFrames<S, Request> {
     reading: Option<JoinHandle<io::Result<ParsedFrame<Request>>>>,
     /// A refusal that is not sent yet.
     unsent: Option<UnsentRefusal>,
+    /// Cancelled when the client has closed its sending direction.
+    gone: CancellationToken,
 }
 
 enum ParsedFrame<Request> {
@@ -58,11 +63,12 @@ fn parse_frame<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<ParsedFram
 }
 
 impl<S: AsyncRead + AsyncWrite, Request> RequestFrames<S, Request> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(super) fn new(stream: S, gone: CancellationToken) -> Self {
         Self {
             frames: transport::raw_frames(stream),
             reading: None,
             unsent: None,
+            gone,
         }
     }
 }
@@ -108,7 +114,10 @@ where
                     read.unwrap_or_else(|lost| Err(lost.into()))
                 }
                 None => match ready!(Pin::new(&mut self.frames).poll_next(cx)) {
-                    None => return Poll::Ready(None),
+                    None => {
+                        self.gone.cancel();
+                        return Poll::Ready(None);
+                    }
                     Some(Err(error)) => Err(error),
                     Some(Ok(frame)) if frame.len() <= MIN_OFFLOAD_BYTES => parse_frame(&frame),
                     Some(Ok(frame)) => {
@@ -171,7 +180,7 @@ mod tests {
     async fn request_with_too_many_values_is_refused_and_the_connection_continues() {
         let (ours, theirs) = duplex(1 << 16);
         let mut client = transport::raw_frames(ours);
-        let mut daemon = RequestFrames::<_, Value>::new(theirs);
+        let mut daemon = RequestFrames::<_, Value>::new(theirs, CancellationToken::new());
         let heavy = request(7, &format!("[{}{{}}]", "{},".repeat(MAX_JSON_WEIGHT / 4)));
         let long = request(8, &format!("{:?}", "x".repeat(MIN_OFFLOAD_BYTES)));
         let asking = async {

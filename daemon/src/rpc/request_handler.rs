@@ -159,8 +159,7 @@ impl wire::Mux for RequestHandler {
         let server = self.0.find_server(&name)?;
         let identity = self.0.identity();
         server.restart(&identity).await?;
-        let audit = daemon.gateway.audit();
-        audit.record_admin_event(AdminEvent::ServerRestarted, server.name(), &self.0.origin());
+        self.0.audit(AdminEvent::ServerRestarted, server.name());
         let upstreams = daemon.gateway.upstreams();
         Ok(convert::server_info(upstreams, &server, &self.0.access()).await)
     }

@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 use mux_audit::AdminEvent;
 use mux_catalog::Scope;
 use mux_proto::{self as wire, Kind};
-use mux_settings::{SandboxSetting, ServerEndpoint};
 use mux_upstream::{ObservationError, SandboxGrants, Server, SuggestedNetwork, SuggestedSandbox};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -31,13 +30,9 @@ pub(super) async fn profile(
         return Err(wire::Error::new(Kind::Validation, message)
             .hint("a sandbox is for a server with a `command`; `mux servers` says what each is"));
     };
-    let limits = match server.definition().as_ref().map(|known| &known.link) {
-        Ok(ServerEndpoint::Process(process)) => match &process.sandbox {
-            SandboxSetting::On(sandbox) => Some((sandbox.memory, sandbox.max_processes())),
-            SandboxSetting::Off { .. } => None,
-        },
-        _ => None,
-    };
+    let limits = server
+        .process()
+        .and_then(|process| process.sandbox.sandbox());
     let (problem, grants) = match report.grants {
         Ok(grants) => (None, grants),
         Err(problem) => (Some(problem), SandboxGrants::default()),
@@ -45,8 +40,8 @@ pub(super) async fn profile(
     Ok(wire::SandboxProfile {
         server: server.name().to_owned(),
         sandbox,
-        memory: limits.and_then(|(memory, _)| memory),
-        processes: limits.map(|(_, processes)| processes),
+        memory: limits.and_then(|sandbox| sandbox.memory),
+        processes: limits.map(|sandbox| sandbox.max_processes()),
         enforceable: report.layers.into_iter().map(str::to_owned).collect(),
         problem,
         system: grants.system,
@@ -88,12 +83,7 @@ pub(super) async fn suggest(
         "observation of `{}` begins: its sessions have no sandbox",
         server.name()
     );
-    let audit = daemon.gateway.audit();
-    audit.record_admin_event(
-        AdminEvent::ServerObserved,
-        server.name(),
-        &connection.origin(),
-    );
+    connection.audit(AdminEvent::ServerObserved, server.name());
     // The tools are listed with the start, and the caller's session is among the observed ones.
     server.restart(&connection.identity()).await?;
     let time = Duration::from_millis(request.observe_ms).min(MAX_OBSERVATION);

@@ -6,12 +6,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use mux_proto as wire;
 use mux_secrets::Secret;
-use tracing::warn;
 
-use super::connection::ConnectionState;
+use super::{connection::ConnectionState, projects::apply_to_predecessor};
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
-use mux_auth::{Auth, AuthError, MAX_SECRET_BYTES, StoredSecretInfo};
+use mux_auth::{AuthError, MAX_SECRET_BYTES, StoredSecretInfo};
 use mux_config::environment::is_secret_name;
 
 pub(super) async fn set(
@@ -21,12 +20,9 @@ pub(super) async fn set(
 ) -> wire::Result<wire::SecretInfo> {
     let wire::SetSecretRequest { name, value } = request;
     check_secret(&name, &value.0)?;
-    let kept = auth(daemon).set_secret(&name, Secret::new(value.0)).await;
+    let kept = daemon.auth().set_secret(&name, Secret::new(value.0)).await;
     kept.map_err(|error| secret_error(&error))?;
-    daemon
-        .gateway
-        .audit()
-        .record_admin_event(AdminEvent::SecretSet, &name, &connection.origin());
+    connection.audit(AdminEvent::SecretSet, &name);
     apply_secrets(daemon).await;
     let mut all = list(daemon).secrets.into_iter();
     all.find(|info| info.name == name).ok_or_else(|| {
@@ -36,8 +32,8 @@ pub(super) async fn set(
 }
 
 pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
-    let kept = auth(daemon).credential_location();
-    let set = auth(daemon).secrets();
+    let kept = daemon.auth().credential_location();
+    let set = daemon.auth().secrets();
     let mut used = daemon.secrets();
     let mut secrets: Vec<wire::SecretInfo> = set
         .into_iter()
@@ -67,15 +63,11 @@ pub(super) async fn remove(
     connection: &ConnectionState,
     name: String,
 ) -> wire::Result<wire::SecretRemoved> {
-    let removed = auth(daemon).remove_secret(&name).await;
+    let removed = daemon.auth().remove_secret(&name).await;
     let was_set = removed.map_err(|error| secret_error(&error))?;
     let used_by = daemon.secrets().remove(&name).unwrap_or_default();
     if was_set {
-        daemon.gateway.audit().record_admin_event(
-            AdminEvent::SecretRemoved,
-            &name,
-            &connection.origin(),
-        );
+        connection.audit(AdminEvent::SecretRemoved, &name);
         apply_secrets(daemon).await;
     }
     Ok(wire::SecretRemoved {
@@ -87,12 +79,9 @@ pub(super) async fn remove(
 
 /// Applies the change here, and in the predecessor if runs continue there.
 async fn apply_secrets(daemon: &Arc<Daemon>) {
-    let (loaded, others) = tokio::join!(daemon.load(LoadTrigger::Watched), daemon.former.reload());
+    let load = daemon.load(LoadTrigger::Watched);
     // Problems of the rest of the configuration are reported by `status`.
-    drop(loaded);
-    for problem in others {
-        warn!(problem, "problem of the predecessor");
-    }
+    tokio::join!(load, apply_to_predecessor(daemon));
 }
 
 fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::SecretInfo {
@@ -138,10 +127,6 @@ fn check_secret(name: &str, value: &str) -> wire::Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-fn auth(daemon: &Daemon) -> &Auth {
-    daemon.gateway.upstreams().auth()
 }
 
 fn secret_error(error: &AuthError) -> wire::Error {

@@ -8,7 +8,7 @@ use mux_wire::FaultKind;
 use super::connection::ConnectionState;
 use crate::daemon::Daemon;
 use mux_catalog::{ServerWarning, ServerWarningCode};
-use mux_settings::{ServerEndpoint, SourceDefinition, SourceKind};
+use mux_settings::SourceKind;
 use mux_sources::{DescriptionStatus, SourceNote};
 use mux_upstream::{Server, Upstreams};
 
@@ -26,7 +26,7 @@ pub(super) async fn refresh(
     let upstreams = daemon.gateway.upstreams();
     let server = connection.find_server(name)?;
     let name = server.name();
-    if source(&server).is_none() && !daemon.is_source(name) {
+    if server.source().is_none() && !daemon.is_source(name) {
         let message = format!("`{name}` is a server, not a source");
         let hint = format!("`mux servers restart {name}` lists its tools again");
         return Err(wire::Error::new(FaultKind::Validation, message).hint(hint));
@@ -61,7 +61,7 @@ pub(super) async fn refresh(
 }
 
 pub(super) fn summarize_source(upstreams: &Upstreams, server: &Server) -> Option<SourceSummary> {
-    let source = source(server)?;
+    let source = server.source()?;
     Some(SourceSummary {
         kind: source.kind,
         described: upstreams
@@ -122,13 +122,6 @@ pub(super) fn source_warnings(summary: &SourceSummary, name: &str) -> Vec<Server
         ServerWarningCode::SourceNote { fix: note.fix }.warning(text)
     });
     problem.into_iter().chain(notes).collect()
-}
-
-fn source(server: &Server) -> Option<&SourceDefinition> {
-    match &server.definition().as_ref().ok()?.link {
-        ServerEndpoint::Source(source) => Some(source),
-        ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => None,
-    }
 }
 
 /// An age in its largest unit.

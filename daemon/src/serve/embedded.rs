@@ -17,11 +17,11 @@ use tokio::{
 
 use super::{
     ServeError,
-    daemon_parts::{DaemonParts, DaemonSurroundings},
+    daemon_build::{DaemonSurroundings, build_daemon, close_daemon},
     pool_settings,
 };
 use crate::{
-    daemon::LoadTrigger,
+    daemon::{Daemon, LoadTrigger},
     lifecycle::{DaemonSetup, Shutdown},
     rpc::{self, ClientConnections},
 };
@@ -32,7 +32,7 @@ use mux_upstream::{IncomingSessions, ServerLauncher};
 
 /// A running daemon.
 pub struct EmbeddedDaemon {
-    parts: DaemonParts,
+    daemon: Arc<Daemon>,
     connections: ClientConnections,
     connected: AtomicU64,
     background: JoinHandle<()>,
@@ -48,11 +48,11 @@ impl EmbeddedDaemon {
         let launcher = setup.process_launcher(environment.clone());
         // Nothing takes over from it: requests to upgrade are refused.
         let (upgrades, _) = mpsc::channel(1);
-        let knowledge = setup.knowledge.clone();
+        let knowledge = setup.knowledge();
         let workers = PoolSettings {
             floor: 0,
             snapshots: None,
-            ..pool_settings(setup.worker.clone(), setup.snapshots.clone())
+            ..pool_settings(setup.worker.clone(), setup.snapshots())
         };
         let surroundings = DaemonSurroundings {
             servers,
@@ -64,13 +64,14 @@ impl EmbeddedDaemon {
             shutdown: Shutdown::default(),
             upgrades,
         };
-        let parts = DaemonParts::build(setup, surroundings)?;
-        parts.catalog.load(Cache::open(knowledge).await).await;
+        let daemon = build_daemon(setup, surroundings)?;
+        let catalog = daemon.gateway.upstreams().catalog();
+        catalog.load(Cache::open(knowledge).await).await;
         // The status reports the configuration's problems.
-        drop(parts.daemon.load(LoadTrigger::Start).await);
-        parts.daemon.prestart_servers();
+        drop(daemon.load(LoadTrigger::Start).await);
+        daemon.prestart_servers();
         let background = tokio::spawn({
-            let daemon = Arc::clone(&parts.daemon);
+            let daemon = Arc::clone(&daemon);
             async move {
                 let expiring = Arc::clone(daemon.gateway.approvals()).expire_periodically();
                 let indexed = tool_discovery::keep_index_built(&daemon.gateway);
@@ -78,7 +79,7 @@ impl EmbeddedDaemon {
             }
         });
         Ok(Self {
-            parts,
+            daemon,
             connections: ClientConnections::default(),
             connected: AtomicU64::new(1),
             background,
@@ -91,15 +92,16 @@ impl EmbeddedDaemon {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let number = self.connected.fetch_add(1, Ordering::Relaxed);
-        let daemon = Arc::clone(&self.parts.daemon);
+        let daemon = Arc::clone(&self.daemon);
         rpc::serve_stream(stream, number, daemon, &self.connections);
     }
 
     /// Ends the sessions and waits until the files are written.
     pub async fn close(self) {
-        self.parts.approvals.close();
-        self.parts.approvals.wait_until_none_held().await;
+        let approvals = self.daemon.gateway.approvals();
+        approvals.close();
+        approvals.wait_until_none_held().await;
         self.background.abort();
-        self.parts.close(&self.connections).await;
+        close_daemon(self.daemon, &self.connections).await;
     }
 }

@@ -9,7 +9,7 @@ use interprocess::local_socket::tokio::Listener;
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{LAST_FLUSH_TIMEOUT, daemon_parts::DaemonParts};
+use super::LAST_FLUSH_TIMEOUT;
 use crate::{
     daemon::Daemon,
     handover::{Successor, hand_over},
@@ -60,20 +60,16 @@ pub(super) async fn drain_predecessor(former: &PredecessorRuns, shutdown: &Shutd
 }
 
 /// Drains the runs and hands over the sessions, while the successor serves.
-pub(super) async fn hand_over_and_exit(
-    successor: Successor,
-    held: Vec<String>,
-    parts: &DaemonParts,
-) {
+pub(super) async fn hand_over_and_exit(successor: Successor, held: Vec<String>, daemon: &Daemon) {
     let Daemon {
         runs,
         shutdown,
         former,
         ..
-    } = &*parts.daemon;
+    } = daemon;
     let own = Arc::clone(runs);
-    let upstreams = Arc::clone(&parts.upstreams);
-    let approvals = Arc::clone(&parts.approvals);
+    let upstreams = Arc::clone(daemon.gateway.upstreams());
+    let approvals = Arc::clone(daemon.gateway.approvals());
     let handing = tokio::spawn(async move {
         // An admitted call that has not yet reached its session would find none.
         drop(timeout(CALL_DRAIN_TIMEOUT, own.close_to_calls()).await);

@@ -41,7 +41,10 @@ use crate::{
     sharing::{CallerIdentity, RootsObserver, SessionKey, SessionScope, SlotClientState},
 };
 use mux_catalog::{KnownServer, ToolSet, pins::PinKey};
-use mux_settings::{EntryError, ServerDefinition, ServerSettings, ShareMode, StartMode};
+use mux_settings::{
+    EntryError, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings,
+    ShareMode, SourceDefinition, StartMode,
+};
 use mux_telemetry::metrics::ServerMeters;
 
 /// The maximum number of slots of one server. An unused slot makes room for a new one.
@@ -165,6 +168,33 @@ impl Server {
 
     pub fn definition(&self) -> &Result<ServerDefinition, EntryError> {
         &self.definition
+    }
+
+    /// How the server is reached. `None` if its entry cannot be used.
+    pub fn endpoint(&self) -> Option<&ServerEndpoint> {
+        let definition = self.definition.as_ref().ok();
+        definition.map(|definition| &definition.link)
+    }
+
+    pub fn process(&self) -> Option<&ProcessServer> {
+        match self.endpoint()? {
+            ServerEndpoint::Process(process) => Some(process),
+            ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => None,
+        }
+    }
+
+    pub fn remote(&self) -> Option<&RemoteServer> {
+        match self.endpoint()? {
+            ServerEndpoint::Remote(remote) => Some(remote),
+            ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
+        }
+    }
+
+    pub fn source(&self) -> Option<&SourceDefinition> {
+        match self.endpoint()? {
+            ServerEndpoint::Source(source) => Some(source),
+            ServerEndpoint::Process(_) | ServerEndpoint::Remote(_) => None,
+        }
     }
 
     /// True if any session is open.

@@ -25,7 +25,7 @@ use crate::{
 use mux_auth::Auth;
 use mux_caller::{ListChangeNotifier, ListChanges};
 use mux_catalog::{Catalog, KnownServer, Scope, pins::Pins};
-use mux_settings::{DescriptionLocation, ServerEndpoint, ServerSettings};
+use mux_settings::{DescriptionLocation, ServerSettings};
 use mux_sources::Sources;
 use mux_telemetry::metrics::Metrics;
 use mux_text::did_you_mean::nearest_few;
@@ -144,15 +144,13 @@ impl Upstreams {
     /// The local description files of sources, each with its server.
     pub fn description_files(&self) -> Vec<(PathBuf, Arc<Server>)> {
         let servers = self.servers.read();
-        let files = servers.values().filter_map(|server| {
-            let ServerEndpoint::Source(source) = &server.definition().as_ref().ok()?.link else {
-                return None;
-            };
-            match source.description.as_ref()? {
-                DescriptionLocation::File(path) => Some((path.clone(), Arc::clone(server))),
-                DescriptionLocation::Url(_) => None,
-            }
-        });
+        let files =
+            servers
+                .values()
+                .filter_map(|server| match server.source()?.description.as_ref()? {
+                    DescriptionLocation::File(path) => Some((path.clone(), Arc::clone(server))),
+                    DescriptionLocation::Url(_) => None,
+                });
         files.collect()
     }
 

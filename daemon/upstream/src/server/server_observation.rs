@@ -27,18 +27,14 @@ impl Server {
     /// server that is not a process.
     pub async fn sandbox_report(&self) -> Option<SandboxReport> {
         let (launcher, identity) = self.server_shared.as_ref()?.launcher();
-        let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
-            return None;
-        };
+        let process = self.process()?;
         Some(launcher.sandbox_grants(&self.name, process, identity).await)
     }
 
     /// The reason the server could not start in this sandbox with its entry's limits. `None` if it could.
     pub async fn problem_of_sandbox(&self, suggested: &SuggestedSandbox) -> Option<String> {
         let (launcher, identity) = self.server_shared.as_ref()?.launcher();
-        let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
-            return None;
-        };
+        let process = self.process()?;
         let network = match &suggested.network {
             SuggestedNetwork::None => SandboxNetwork::None,
             SuggestedNetwork::Any => SandboxNetwork::Any,
@@ -130,8 +126,7 @@ impl Server {
     /// The paths in the arguments of the server's entry that its sandbox does not contain, and that exist or could be
     /// created.
     pub async fn ungranted_arguments(&self) -> Vec<PathBuf> {
-        let definition = self.definition.as_ref().ok().map(|known| &known.link);
-        let Some(ServerEndpoint::Process(process)) = definition else {
+        let Some(process) = self.process() else {
             return Vec::new();
         };
         let args = process
@@ -150,10 +145,7 @@ impl Server {
 
     /// The paths, with the paths in the sandbox. `None` if there are no paths, or if the grants are not known.
     async fn sandbox_with_grants(&self, named: Vec<PathBuf>) -> Option<NamedPaths<'_>> {
-        let definition = self.definition.as_ref().ok().map(|known| &known.link);
-        let Some(ServerEndpoint::Process(process)) = definition else {
-            return None;
-        };
+        let process = self.process()?;
         let sandbox = process.sandbox.sandbox().filter(|_| !named.is_empty())?;
         // The grants of these are known only for a session, not for the server.
         let is_of_workspace = |path: &PathBuf| {
@@ -176,9 +168,8 @@ impl Server {
     /// [`end_observation`](Self::end_observation). This applies to the server of this name even if its definition
     /// changes meanwhile.
     pub fn begin_observation(&self) -> Result<(), ObservationError> {
-        let definition = self.definition.as_ref().ok();
         let refused = |why: &str| Err(ObservationError::Impossible(why.into()));
-        match (&self.server_shared, definition.map(|known| &known.link)) {
+        match (&self.server_shared, self.endpoint()) {
             (Some(shared), Some(ServerEndpoint::Process(_))) => {
                 let (launcher, identity) = shared.launcher();
                 launcher.begin_observation(identity)
