@@ -14,23 +14,25 @@ use super::{
 use mux_approvals::{ApprovalCover, ApprovalEvent, ApprovalRequester, ApprovalSubject};
 use mux_audit::CallAuditGuard;
 use mux_text::digest::Digest;
-use mux_upstream::Server;
 
-/// The cover of an approval: this tool, of a server with this configuration, asked for this reason.
-fn approval_cover(
-    path: &str,
-    server: &Server,
+/// What is shown and approved. The approval covers this tool, of a server with this configuration, asked for this
+/// reason.
+fn approval_subject(
+    wanted: &PermissionRequest<'_>,
+    ask: ApprovalReason,
     tool: &Value,
-    ask: &ApprovalReason,
-) -> Result<ApprovalCover, Fault> {
-    let pins = server.pin_key()?;
-    let written = server
-        .definition()
-        .as_ref()
-        .map_or([0; 32], |known| *known.written.key());
+    given: &Value,
+) -> Result<ApprovalSubject, Fault> {
+    let pins = wanted.server.pin_key()?;
+    let definition = wanted.server.definition().as_ref();
+    let written = definition.map_or([0; 32], |known| *known.written.key());
     let digest = Digest::new().text(pins.definition()).bytes(&written);
     let definition = blake3::Hash::from(digest.key()).to_hex();
-    Ok(ApprovalCover::new(path, &definition, tool, &ask.identity))
+    let cover = ApprovalCover::new(wanted.path, &definition, tool, &ask.identity);
+    let why = (ask.rule, ask.reason);
+    let origin = Arc::clone(&wanted.context.caller.origin);
+    let path = wanted.path.to_owned();
+    Ok(ApprovalSubject::new(path, cover, given, why, origin))
 }
 
 impl Gateway {
@@ -43,12 +45,6 @@ impl Gateway {
         observer: &dyn CallObserver,
         entry: &mut CallAuditGuard,
     ) -> Result<CallArguments, Fault> {
-        let &PermissionRequest {
-            path,
-            server,
-            context,
-            ..
-        } = wanted;
         let PermissionSubject::Tool(tool, _, arguments) = &wanted.what else {
             return Err(Fault::new(
                 FaultKind::Internal,
@@ -57,11 +53,8 @@ impl Gateway {
         };
         // Invalid arguments are rejected before anyone is asked.
         let read = Value::Object(self.readers.read_checked(tool, arguments).await?);
-        let cover = approval_cover(path, server, &tool.definition(), &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
-        let why = (ask.rule, ask.reason);
-        let origin = Arc::clone(&context.caller.origin);
-        let subject = ApprovalSubject::new(path.to_owned(), cover, &read, why, origin);
+        let subject = approval_subject(wanted, ask, &tool.definition(), &read)?;
         let arguments = CallArguments::Complete(Arc::clone(&subject.arguments));
         self.ask_and_recheck(subject, &rule, wanted, raw, observer, entry)
             .await?;
@@ -76,37 +69,21 @@ impl Gateway {
         observer: &dyn CallObserver,
         entry: &mut CallAuditGuard,
     ) -> Result<(), Fault> {
-        let &PermissionRequest {
-            path,
-            server,
-            context,
-            ..
-        } = wanted;
-        let (given, from_server) = match &wanted.what {
-            PermissionSubject::Offer(given) => (given, false),
-            PermissionSubject::Request(params) => (*params, true),
+        let rule = ask.rule.trim_matches('"').to_owned();
+        let subject = match &wanted.what {
+            PermissionSubject::Offer(given) => {
+                approval_subject(wanted, ask, &Value::Null, given)?.of_offer()
+            }
+            // Not a tool of the same name.
+            PermissionSubject::Request(params) => {
+                approval_subject(wanted, ask, &"request".into(), params)?.of_server_request()
+            }
             PermissionSubject::Tool(..) => {
                 return Err(Fault::new(
                     FaultKind::Internal,
                     "a tool call is not an offer",
                 ));
             }
-        };
-        // Distinguishes a server's request from a tool of the same name.
-        let what = if from_server {
-            Value::from("request")
-        } else {
-            Value::Null
-        };
-        let cover = approval_cover(path, server, &what, &ask)?;
-        let rule = ask.rule.trim_matches('"').to_owned();
-        let why = (ask.rule, ask.reason);
-        let origin = Arc::clone(&context.caller.origin);
-        let subject = ApprovalSubject::new(path.to_owned(), cover, given, why, origin);
-        let subject = if from_server {
-            subject.of_server_request()
-        } else {
-            subject.of_offer()
         };
         self.ask_and_recheck(subject, &rule, wanted, true, observer, entry)
             .await

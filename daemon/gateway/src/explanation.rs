@@ -3,23 +3,22 @@
 //! Invariant: no server is started, and nothing is counted. An explanation may take as long as the arguments require,
 //! within limits, so it must not run on the runtime's threads.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
 use super::{
     CallArguments, Gateway,
-    graphql_policy::{FieldTool, GraphqlFunction, strictness, unlisted_target},
-    permission::{PolicyTarget, members_as_arguments},
+    graphql_policy::{EquivalentCall, GraphqlFunction},
+    permission::{CallerQuestion, PolicyTarget},
 };
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
 use mux_policy::{
-    EffectivePolicy, GivenArguments, PolicyQuestion, PolicySet, PolicyVerdict, RuleAction,
-    SERVER_REQUESTS, ToolHints, VerdictExplanation,
+    GivenArguments, PolicySet, PolicyVerdict, RuleAction, SERVER_REQUESTS, ToolHints,
+    VerdictExplanation,
 };
-use mux_sources::{CallEffects, DocumentError, EquivalentField};
 use mux_text::tool_path::read_tool_path;
 
 /// The MCP requests to a server other than tool calls.
@@ -39,9 +38,9 @@ pub struct HypotheticalCall<'a> {
     pub arguments: Option<CallArguments>,
     /// The rules that decide.
     pub policies: Arc<PolicySet>,
-    pub origin: &'a ClientOrigin,
+    pub origin: Arc<ClientOrigin>,
     /// The agent's view of the tools.
-    pub scope: &'a Scope,
+    pub scope: Arc<Scope>,
     /// The view of a caller without an agent in the same workspace.
     pub sight: &'a Scope,
 }
@@ -110,41 +109,20 @@ impl Gateway {
             Some(Some(values)) => GivenArguments::Values(values),
         };
         let source = server.as_ref().and_then(|server| self.source_of(server));
-        let also_given = match (given, &source, &tool) {
-            (GivenArguments::Values(values), Some(source), Some(tool)) => {
-                members_as_arguments(&**source, tool.server_name(), values)
-            }
-            _ => Vec::new(),
-        };
-        let question = PolicyQuestion {
-            path: &target.path,
-            from_server,
-            program_path: target.program_path.as_deref(),
-            spellings: &target.spellings,
-            hints: target.hints,
-            verb: target.verb.as_deref(),
-            agent: supposed.origin.agent.as_deref(),
-            client: &supposed.origin.client,
-            workspace: supposed.origin.workspace.as_deref(),
-            given,
-            also_given: &also_given,
-        };
-        let ruling = supposed
-            .policies
-            .of(question.agent, supposed.sight.denied());
-        let mut explanation = ruling.explain(&question);
+        let source = source.zip(tool.as_ref());
         let function = listed.and_then(|((server, tool), known)| {
-            self.graphql_function(server, tool, known, supposed.scope)
+            self.graphql_function(server, tool, known, &supposed.scope)
         });
+        let mut question =
+            CallerQuestion::of_caller(supposed.policies, supposed.scope, supposed.origin, target);
+        question.from_server = from_server;
+        question.source = source.map(|(source, tool)| (source, tool.server_name().to_owned()));
+        let mut explanation = question.explain_about(&question.target, given);
         if let Some(function) = function {
-            let asked = GraphqlQuestion {
-                question: &question,
-                scope: supposed.scope,
-                ruling,
-            };
-            let stricter = explain_graphql(&function, &asked, &explanation, &mut notes);
+            let stricter = explain_graphql(&function, &question, given, &explanation, &mut notes);
             explanation = stricter.unwrap_or(explanation);
         }
+        let target = question.target;
         Ok(CallExplanation {
             path,
             tool,
@@ -156,26 +134,15 @@ impl Gateway {
     }
 }
 
-/// The question on a GraphQL call, with everything that decides on the functions that it reaches.
-struct GraphqlQuestion<'a> {
-    question: &'a PolicyQuestion<'a>,
-    scope: &'a Scope,
-    ruling: EffectivePolicy<'a>,
-}
-
 /// For a GraphQL call: the explanation of the strictest function that the call reaches, if that decides.
 fn explain_graphql(
     function: &GraphqlFunction,
-    asked: &GraphqlQuestion<'_>,
+    question: &CallerQuestion,
+    given: GivenArguments<'_>,
     own: &VerdictExplanation,
     notes: &mut Vec<String>,
 ) -> Option<VerdictExplanation> {
-    let &GraphqlQuestion {
-        question,
-        scope,
-        ruling,
-    } = asked;
-    let values = match question.given {
+    let values = match given {
         // A call that is denied anyway is not examined.
         GivenArguments::Values(_) if own.verdict.action == RuleAction::Deny => return None,
         GivenArguments::Values(Value::Object(values))
@@ -192,111 +159,37 @@ fn explain_graphql(
             return None;
         }
     };
-    let defaults_count = !function.takes_any_document() || own.verdict.is_default();
-    let mut strictest = (strictness(&own.verdict), None);
-    let mut consider = |path: &str, explanation: VerdictExplanation| {
-        let strict = strictness(&explanation.verdict);
-        if strict > strictest.0 && (defaults_count || !explanation.verdict.is_default()) {
-            strictest = (strict, Some((path.to_owned(), explanation)));
-        }
-        let strictest = strictest.1.as_ref();
-        strictest.is_some_and(|(_, it)| it.verdict.action == RuleAction::Deny)
-    };
-    let mut mistake = None;
-    let mut judge = |field: &mut EquivalentField<'_, '_>| {
-        let tool = function.field_tool(scope, question.server(), field.function);
-        let (target, fault) = match tool {
-            FieldTool::Offered(tool) => (
-                PolicyTarget::of_listed_tool(tool, function.tools()),
-                tool.check_standing().err(),
-            ),
-            FieldTool::Unlisted => (unlisted_target(question.server(), field), None),
-            FieldTool::Unreachable => {
-                mistake = Some(format!(
-                    "its query reaches `{}.{}`, which cannot be reached",
-                    question.server(),
-                    field.function
-                ));
-                return ControlFlow::Break(());
-            }
-        };
-        if let Some(fault) = fault {
-            mistake = Some(fault.message);
-            return ControlFlow::Break(());
-        }
-        let arguments = match field.arguments() {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                mistake = Some(error.to_string());
-                return ControlFlow::Break(());
-            }
-        };
-        let destructive = field.may_destroy.then_some(ToolHints::DESTRUCTIVE);
-        for hints in [Some(target.hints), destructive].into_iter().flatten() {
-            let asked = PolicyQuestion {
-                path: &target.path,
-                program_path: target.program_path.as_deref(),
-                spellings: &target.spellings,
-                hints,
-                verb: None,
-                given: GivenArguments::Values(&arguments),
-                also_given: &[],
-                ..*question
-            };
-            if consider(&target.path, ruling.explain(&asked)) {
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
-    };
-    let reach = function.equivalent_fields(values, &mut judge);
-    let reach = match (reach, mistake) {
-        (_, Some(error)) => Err(error),
-        // Denied, as the gateway stops there.
-        (Err(DocumentError::Stopped), None) => Ok(CallEffects::default()),
-        (reach, None) => reach.map_err(|error| error.to_string()),
-    };
-    let reach = match reach {
-        Ok(reach) => reach,
-        Err(error) => {
-            notes.push(format!("the call would fail: {error}"));
+    let (judged, unknown) = match question.judge_fields(function, own.verdict.clone(), values) {
+        Ok(judged) => judged,
+        Err(fault) => {
+            notes.push(format!("the call would fail: {}", fault.message));
             return None;
         }
     };
-    if reach.may_destroy {
-        let hints = ToolHints::DESTRUCTIVE;
-        consider(
-            question.path,
-            ruling.explain(&PolicyQuestion { hints, ..*question }),
-        );
-    }
-    if let Some(why) = reach.undecided {
-        notes.push(if function.has_schema() {
-            format!("it is not known what the call does: {why}")
+    if let Some(why) = unknown {
+        if !function.has_schema() {
+            notes.push("what its query reaches is known once the source is open".into());
         } else {
-            "what its query reaches is known once the source is open".into()
-        });
-        // Like the gateway: a call that may reach a denied or withheld function is denied.
-        let rule = function.functions_rule(ruling, question);
-        let is_withheld = || {
-            function
-                .withheld_functions(scope, question.server())
-                .is_some()
-        };
-        if function.has_schema() && (rule.is_some() || is_withheld()) {
-            let verdict = PolicyVerdict {
-                action: RuleAction::Deny,
-                rule: rule.map(Arc::clone),
-            };
-            let own = own.clone();
-            return Some(VerdictExplanation { verdict, ..own });
+            notes.push(format!("it is not known what the call does: {why}"));
+            if let Some((rule, _)) = question.find_functions_rule(function) {
+                let action = RuleAction::Deny;
+                return Some(VerdictExplanation {
+                    verdict: PolicyVerdict { action, rule },
+                    ..own.clone()
+                });
+            }
         }
     }
-    let (path, explanation) = strictest.1?;
-    if path != question.path {
-        notes.push(format!("its query reaches `{path}`, which decides"));
+    let EquivalentCall { target, arguments } = judged.through?;
+    if target.path != question.target.path {
+        notes.push(format!(
+            "its query reaches `{}`, which decides",
+            target.path
+        ));
     }
-    Some(explanation)
+    let given = arguments.as_ref();
+    let given = given.map_or(GivenArguments::Unread, GivenArguments::Values);
+    Some(question.explain_about(&target, given))
 }
 
 /// The values that a call of the tool would have. Guessed if the tool is not known.

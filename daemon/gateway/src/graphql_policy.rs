@@ -25,8 +25,8 @@ use super::{
 };
 use mux_catalog::{Scope, Tool, ToolSet};
 use mux_policy::{
-    DECISION_TIMEOUT, EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion,
-    PolicyVerdict, RuleAction, ToolHints, spellings,
+    DECISION_TIMEOUT, GivenArguments, PolicyDecision, PolicyVerdict, RuleAction, ToolHints,
+    spellings,
 };
 use mux_process::blocking_pool;
 use mux_settings::SourceKind;
@@ -61,7 +61,7 @@ pub(super) struct GraphqlFunction {
 }
 
 /// The tool behind a field of a root type, for one caller.
-pub(super) enum FieldTool<'a> {
+enum FieldTool<'a> {
     Offered(&'a Arc<Tool>),
     /// The session does not list the function.
     Unlisted,
@@ -106,16 +106,11 @@ impl GraphqlFunction {
         graphql_depends_on_arguments(&self.name, arguments)
     }
 
-    /// All tools of the session.
-    pub(super) fn tools(&self) -> &ToolSet {
-        &self.tools
-    }
-
     pub(super) fn has_schema(&self) -> bool {
         self.source.is_some()
     }
 
-    pub(super) fn equivalent_fields(
+    fn equivalent_fields(
         &self,
         arguments: &Map<String, Value>,
         judge: &mut FieldJudge<'_>,
@@ -128,7 +123,7 @@ impl GraphqlFunction {
 
     /// The tool of a field's function. An override of an unlisted function, or an override that cannot be applied, may
     /// be all that keeps callers from the function, and a document bypasses arguments that an override fixes.
-    pub(super) fn field_tool(&self, scope: &Scope, server: &str, function: &str) -> FieldTool<'_> {
+    fn field_tool(&self, scope: &Scope, server: &str, function: &str) -> FieldTool<'_> {
         if let Some(listed) = self.tools.find_by_server_name(function) {
             return if self.is_reachable(listed) {
                 FieldTool::Offered(listed)
@@ -152,7 +147,7 @@ impl GraphqlFunction {
     }
 
     /// The reason some functions of the source cannot be reached, if any.
-    pub(super) fn withheld_functions(&self, scope: &Scope, server: &str) -> Option<&'static str> {
+    fn withheld_functions(&self, scope: &Scope, server: &str) -> Option<&'static str> {
         let is_of_functions = |glob: &String| {
             let mut prefixes = GRAPHQL_FUNCTION_PREFIXES.iter();
             prefixes.any(|prefix| may_match_below(glob, prefix))
@@ -182,19 +177,10 @@ impl GraphqlFunction {
         let renamed = renamed.flat_map(|tool| tool_paths(server, &tool.name));
         prefixes.chain(renamed).collect()
     }
-
-    /// The first rule that denies or asks for some functions of the question's source.
-    pub(super) fn functions_rule<'a>(
-        &self,
-        ruling: EffectivePolicy<'a>,
-        question: &PolicyQuestion<'_>,
-    ) -> Option<&'a Arc<mux_policy::Rule>> {
-        ruling.strict_rule_below(question, &self.function_paths(question.server()))
-    }
 }
 
 /// The target of a field's function that the session does not list.
-pub(super) fn unlisted_target(server: &str, field: &EquivalentField<'_, '_>) -> PolicyTarget {
+fn unlisted_target(server: &str, field: &EquivalentField<'_, '_>) -> PolicyTarget {
     PolicyTarget {
         path: format!("{server}.{}", field.function),
         program_path: None,
@@ -208,8 +194,8 @@ pub(super) fn unlisted_target(server: &str, field: &EquivalentField<'_, '_>) -> 
 #[derive(Clone, Debug)]
 pub(super) struct PolicyJudgment {
     pub(super) verdict: PolicyVerdict,
-    /// The path that decided, if it is not the path of the call.
-    pub(super) through: Option<String>,
+    /// The call that decided, if it is not the call itself as its tool declares it.
+    pub(super) through: Option<EquivalentCall>,
     /// The reason the call's effect is not known, if the call is denied for that reason.
     pub(super) undecided: Option<String>,
     /// The paths of all functions that the call reaches.
@@ -231,6 +217,15 @@ impl PolicyJudgment {
             reaches: Vec::new(),
         }
     }
+}
+
+/// The call to which a field of a document amounts.
+#[derive(Clone, Debug)]
+pub(super) struct EquivalentCall {
+    /// The field's tool, with the hints that count.
+    pub(super) target: PolicyTarget,
+    /// `None` if they were not needed.
+    pub(super) arguments: Option<Value>,
 }
 
 /// Decides on documents, a few at a time.
@@ -278,6 +273,27 @@ impl CallerQuestion {
         own: PolicyVerdict,
         arguments: &Map<String, Value>,
     ) -> Result<PolicyJudgment, Fault> {
+        let (mut judged, unknown) = self.judge_fields(function, own, arguments)?;
+        if let Some(why) = unknown
+            && let Some((rule, named)) = self.find_functions_rule(function)
+        {
+            judged.verdict = PolicyVerdict {
+                action: RuleAction::Deny,
+                rule,
+            };
+            judged.undecided = Some(format!("{why}, and {named} functions of its source"));
+        }
+        Ok(judged)
+    }
+
+    /// The judgment of the known fields. With the reason the other effects of a call that they allow are not known, if
+    /// there may be any.
+    pub(super) fn judge_fields(
+        &self,
+        function: &GraphqlFunction,
+        own: PolicyVerdict,
+        arguments: &Map<String, Value>,
+    ) -> Result<(PolicyJudgment, Option<String>), Fault> {
         // A rule that names `graphql` takes into account that it accepts any document.
         let defaults_count = !function.takes_any_document() || own.is_default();
         let mut judged = PolicyJudgment::of(own);
@@ -294,7 +310,7 @@ impl CallerQuestion {
             }
             let FieldJudgment {
                 verdict,
-                path,
+                call,
                 definition,
             } = match self.field_verdict(function, field) {
                 Ok(judgment) => judgment,
@@ -303,6 +319,7 @@ impl CallerQuestion {
                     return ControlFlow::Break(());
                 }
             };
+            let path = &call.target.path;
             if known.insert(path.clone()) {
                 judged.reaches.push(path.clone());
                 reached.push(format!("reaches {path} {definition}"));
@@ -314,7 +331,7 @@ impl CallerQuestion {
                 asking.insert(verdict_identity(&verdict));
             }
             if strictness(&verdict) > strictness(&judged.verdict) {
-                (judged.verdict, judged.through) = (verdict, Some(path));
+                (judged.verdict, judged.through) = (verdict, Some(call));
             }
             match judged.verdict.action {
                 RuleAction::Deny => ControlFlow::Break(()),
@@ -331,28 +348,23 @@ impl CallerQuestion {
             Err(error) => return Err(document_fault(&error).path(&self.target.path)),
         };
         if reach.may_destroy {
-            let own = self.decide_as_destructive(arguments)?;
+            let arguments = Value::Object(arguments.clone());
+            let target = self.target.as_destructive();
+            let own =
+                final_verdict(self.decide_about(&target, GivenArguments::Values(&arguments)))?;
             if strictness(&own) > strictness(&judged.verdict) {
-                (judged.verdict, judged.through) = (own, None);
+                let arguments = Some(arguments);
+                judged.verdict = own;
+                judged.through = Some(EquivalentCall { target, arguments });
             }
-        }
-        if let Some(why) = reach
-            .undecided
-            .filter(|_| judged.verdict.action != RuleAction::Deny)
-            && let Some((rule, named)) = self.find_functions_rule(function)
-        {
-            judged.verdict = PolicyVerdict {
-                action: RuleAction::Deny,
-                rule,
-            };
-            judged.undecided = Some(format!("{why}, and {named} functions of its source"));
         }
         if judged.verdict.action == RuleAction::Ask {
             asking.insert(verdict_identity(&judged.verdict));
             asking.extend(reached);
             judged.identity = asking.into_iter().collect::<Vec<_>>().join("\n");
         }
-        Ok(judged)
+        let is_denied = judged.verdict.action == RuleAction::Deny;
+        Ok((judged, reach.undecided.filter(|_| !is_denied)))
     }
 
     /// The verdict on a field's tool with its arguments in this document. An error if no call could reach the tool.
@@ -362,7 +374,7 @@ impl CallerQuestion {
         field: &mut EquivalentField<'_, '_>,
     ) -> Result<FieldJudgment, Fault> {
         let server = self.server_name();
-        let (target, tool) = match function.field_tool(&self.scope, server, field.function) {
+        let (mut target, tool) = match function.field_tool(&self.scope, server, field.function) {
             FieldTool::Offered(tool) => (
                 PolicyTarget::of_listed_tool(tool, &function.tools),
                 Some(tool),
@@ -377,8 +389,8 @@ impl CallerQuestion {
             }
         };
         let mut arguments = None;
-        let mut decide = |hints: ToolHints, field: &mut EquivalentField<'_, '_>| {
-            let unread = self.decide_about(&target, hints, GivenArguments::Unread);
+        let mut decide = |target: &PolicyTarget, field: &mut EquivalentField<'_, '_>| {
+            let unread = self.decide_about(target, GivenArguments::Unread);
             if let PolicyDecision::Made(verdict) = unread {
                 return Ok(verdict);
             }
@@ -389,12 +401,15 @@ impl CallerQuestion {
                 let read = read.map_err(|error| document_fault(&error).path(&self.target.path))?;
                 arguments.insert(read)
             };
-            final_verdict(self.decide_about(&target, hints, GivenArguments::Values(values)))
+            final_verdict(self.decide_about(target, GivenArguments::Values(values)))
         };
-        let mut verdict = decide(target.hints, field)?;
+        let mut verdict = decide(&target, field)?;
         if field.may_destroy && target.hints.destructive != Some(true) {
-            let other = decide(ToolHints::DESTRUCTIVE, field)?;
-            verdict = stricter_verdict(verdict, other);
+            let destructive = target.as_destructive();
+            let other = decide(&destructive, field)?;
+            if strictness(&other) > strictness(&verdict) {
+                (verdict, target) = (other, destructive);
+            }
         }
         if let Some(tool) = tool
             && verdict.action != RuleAction::Deny
@@ -404,28 +419,19 @@ impl CallerQuestion {
         let definition = tool.map(|tool| blake3::Hash::from(tool.definition_key).to_hex());
         Ok(FieldJudgment {
             verdict,
-            path: target.path,
+            call: EquivalentCall { target, arguments },
             definition: definition.map(|hex| hex.to_string()).unwrap_or_default(),
         })
     }
 
-    /// The verdict on the call itself, as if its tool declared itself destructive.
-    fn decide_as_destructive(
-        &self,
-        arguments: &Map<String, Value>,
-    ) -> Result<PolicyVerdict, Fault> {
-        let arguments = Value::Object(arguments.clone());
-        let given = GivenArguments::Values(&arguments);
-        final_verdict(self.decide_about(&self.target, ToolHints::DESTRUCTIVE, given))
-    }
-
     /// The first rule that may stop any function of this source, or `None` with the reason if functions are withheld.
-    fn find_functions_rule(
+    pub(super) fn find_functions_rule(
         &self,
         function: &GraphqlFunction,
     ) -> Option<(Option<Arc<mux_policy::Rule>>, String)> {
         let question = self.question(&self.target, GivenArguments::Unread);
-        if let Some(rule) = function.functions_rule(self.ruling(), &question) {
+        let paths = function.function_paths(self.server_name());
+        if let Some(rule) = self.ruling().strict_rule_below(&question, &paths) {
             let named = format!("the policy \"{}\" names", rule.text());
             return Some((Some(Arc::clone(rule)), named));
         }
@@ -442,8 +448,7 @@ impl CallerQuestion {
 /// The verdict on one field of a document.
 struct FieldJudgment {
     verdict: PolicyVerdict,
-    /// The path of the field's tool.
-    path: String,
+    call: EquivalentCall,
     /// The digest of the tool's definition. Empty if the tool is not listed.
     definition: String,
 }
@@ -487,16 +492,8 @@ fn verdict_identity(verdict: &PolicyVerdict) -> String {
     rule.map_or_else(|| "the default".into(), |rule| rule.identity())
 }
 
-fn stricter_verdict(one: PolicyVerdict, other: PolicyVerdict) -> PolicyVerdict {
-    if strictness(&other) > strictness(&one) {
-        other
-    } else {
-        one
-    }
-}
-
 /// Orders verdicts by strictness. The default asks only if a user can answer immediately. A rule always asks.
-pub(super) fn strictness(verdict: &PolicyVerdict) -> u8 {
+fn strictness(verdict: &PolicyVerdict) -> u8 {
     match verdict.action {
         RuleAction::Allow => 0,
         RuleAction::Ask if verdict.is_default() => 1,

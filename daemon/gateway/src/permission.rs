@@ -20,7 +20,7 @@ use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool, ToolSet};
 use mux_policy::{
     EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion, PolicySet, PolicyVerdict,
-    RuleAction, RuleList, ToolHints, spellings,
+    RuleAction, RuleList, ToolHints, VerdictExplanation, spellings,
 };
 use mux_sources::Source;
 use mux_upstream::{DENIED_BY_DEFAULT, Server};
@@ -124,6 +124,14 @@ impl PolicyTarget {
         }
     }
 
+    /// The same tool, as if it declared itself destructive.
+    pub(super) fn as_destructive(&self) -> Self {
+        Self {
+            hints: ToolHints::DESTRUCTIVE,
+            ..self.clone()
+        }
+    }
+
     /// A method other than a tool call, or an unknown tool.
     pub(super) fn of_path(path: &str) -> Self {
         Self {
@@ -141,10 +149,10 @@ pub(super) struct CallerQuestion {
     policies: Arc<PolicySet>,
     pub(super) scope: Arc<Scope>,
     origin: Arc<ClientOrigin>,
-    from_server: bool,
+    pub(super) from_server: bool,
     pub(super) target: PolicyTarget,
     /// The source that makes a request from the arguments, and its name for the tool.
-    source: Option<(Arc<dyn Source>, String)>,
+    pub(super) source: Option<(Arc<dyn Source>, String)>,
 }
 
 impl Gateway {
@@ -259,18 +267,6 @@ impl Gateway {
     }
 }
 
-/// The arguments into which members of objects turn when the request is made. See `Source::members_as_arguments`.
-pub(super) fn members_as_arguments(
-    source: &dyn Source,
-    tool: &str,
-    arguments: &Value,
-) -> Vec<Value> {
-    let given = arguments.as_object();
-    let members = given.map(|given| source.members_as_arguments(tool, given));
-    let members = members.unwrap_or_default().into_iter();
-    members.map(Value::Object).collect()
-}
-
 impl CallerQuestion {
     async fn judge_value(self, value: &Value) -> Result<PolicyJudgment, Fault> {
         match self.decide(GivenArguments::Unread) {
@@ -304,28 +300,45 @@ impl CallerQuestion {
     }
 
     pub(super) fn decide(&self, given: GivenArguments<'_>) -> PolicyDecision {
-        self.decide_about(&self.target, self.target.hints, given)
+        self.decide_about(&self.target, given)
     }
 
-    /// Decides for the same caller on a call of `target`, as if it declared these hints.
+    /// Decides for the same caller on a call of `target`.
     pub(super) fn decide_about(
         &self,
         target: &PolicyTarget,
-        hints: ToolHints,
         given: GivenArguments<'_>,
     ) -> PolicyDecision {
+        self.ask(target, given, |rules, question| rules.decide(question))
+    }
+
+    /// Explains what [`decide_about`](Self::decide_about) decides.
+    pub(super) fn explain_about(
+        &self,
+        target: &PolicyTarget,
+        given: GivenArguments<'_>,
+    ) -> VerdictExplanation {
+        self.ask(target, given, |rules, question| rules.explain(question))
+    }
+
+    fn ask<T>(
+        &self,
+        target: &PolicyTarget,
+        given: GivenArguments<'_>,
+        ask: impl FnOnce(EffectivePolicy<'_>, &PolicyQuestion<'_>) -> T,
+    ) -> T {
+        let also_given: Vec<Value> = match (given, &self.source) {
+            (GivenArguments::Values(Value::Object(given)), Some((source, tool))) => {
+                let members = source.members_as_arguments(tool, given).into_iter();
+                members.map(Value::Object).collect()
+            }
+            _ => Vec::new(),
+        };
         let question = PolicyQuestion {
-            hints,
+            also_given: &also_given,
             ..self.question(target, given)
         };
-        let (GivenArguments::Values(values), Some((source, tool))) = (given, &self.source) else {
-            return self.ruling().decide(&question);
-        };
-        let also_given = members_as_arguments(&**source, tool, values);
-        self.ruling().decide(&PolicyQuestion {
-            also_given: &also_given,
-            ..question
-        })
+        ask(self.ruling(), &question)
     }
 
     pub(super) fn question<'a>(
@@ -406,7 +419,8 @@ fn denied_fault(called: &str, judged: &PolicyJudgment) -> Fault {
             "`mux sources refresh {server}`, if its schema has changed; or select what the schema has, or call functions"
         ));
     }
-    let path = judged.through.as_deref().unwrap_or(called);
+    let through = judged.through.as_ref();
+    let path = through.map_or(called, |field| &field.target.path);
     denied_by_rule_fault(path, verdict).path(called)
 }
 

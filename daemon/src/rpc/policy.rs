@@ -63,8 +63,8 @@ pub(super) async fn explain(
         path: &request.path,
         arguments,
         policies,
-        origin: &origin,
-        scope: &scope,
+        origin: Arc::new(origin),
+        scope,
         sight: &sight,
     });
     explanation(explained.await?)

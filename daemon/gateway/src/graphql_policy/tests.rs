@@ -346,7 +346,7 @@ fn asking_rule_is_stricter_than_asking_default() {
         .judged("graphql", json!({ "query": "{ a }" }))
         .unwrap();
     assert!(judged.verdict.rule.is_some(), "{judged:?}");
-    assert_eq!(judged.through.as_deref(), Some("blog.query.a"));
+    assert_eq!(judged.through.unwrap().target.path, "blog.query.a");
 }
 
 #[test]
