@@ -86,7 +86,7 @@ pub struct Daemon {
     /// Requests to hand over to another program.
     pub(crate) upgrades: mpsc::Sender<PendingUpgrade>,
     /// The runs that continue in the daemon from which this one took over.
-    pub former: Arc<PredecessorRuns>,
+    pub predecessor: Arc<PredecessorRuns>,
     /// Cancelled once a successor serves: clients are told to reconnect.
     pub(crate) leaving: CancellationToken,
     /// The login shell's environment, once it is known.
@@ -151,7 +151,7 @@ impl Daemon {
             shutdown,
             service,
             upgrades,
-            former: Arc::default(),
+            predecessor: Arc::default(),
             leaving: CancellationToken::new(),
             environment,
             observations: Mutex::default(),

@@ -106,7 +106,7 @@ pub async fn serve_after(
     // From here on the predecessor writes no approvals, and this daemon owns the lock.
     daemon.gateway.approvals().reload_grants();
     daemon.read_approvals_again().await;
-    daemon.former.expect();
+    daemon.predecessor.expect();
     let written = entrance
         .lock
         .write_owner(std::process::id(), &daemon.paths.socket);
@@ -122,7 +122,7 @@ pub async fn serve_after(
         serving.incoming.clone(),
         Arc::clone(daemon.gateway.upstreams()),
         Arc::clone(daemon.gateway.approvals()),
-        Arc::clone(&daemon.former),
+        Arc::clone(&daemon.predecessor),
     ));
     serving.serve(entrance, background).await;
     Ok(())
@@ -290,7 +290,7 @@ impl ServingDaemon {
         // The predecessor drains as well, if runs continue there.
         tokio::join!(
             drain(&daemon.runs, &daemon.shutdown),
-            drain_predecessor(&daemon.former, &daemon.shutdown)
+            drain_predecessor(&daemon.predecessor, &daemon.shutdown)
         );
         background.abort();
         let service = daemon.service.clone();
@@ -346,7 +346,7 @@ impl ServingDaemon {
         tokio::select! {
             () = accepting => {}
             successor = source.fulfil(&mut entrance.upgrades) => return Some(successor),
-            () = wait_until_idle(&daemon.activity, &daemon.former) => info!("idle timeout reached, shutting down"),
+            () = wait_until_idle(&daemon.activity, &daemon.predecessor) => info!("idle timeout reached, shutting down"),
             () = socket_lost(socket, self.ours) => warn!("the socket was removed or replaced, shutting down"),
             never = reporting => match never {},
             never = daemon.host_conditions.follow() => match never {},

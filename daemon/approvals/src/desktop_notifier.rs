@@ -75,12 +75,12 @@ impl DesktopNotifier {
 
     /// Shows a notification without blocking.
     pub(super) fn notify(&self, request: &ApprovalRequest) {
-        let word = notification_text(request);
+        let text = notification_text(request);
         {
             let mut line = self.line();
             if line.busy {
                 let before = line.next.take().map_or(0, |(_, count)| count);
-                line.next = Some((word, before + 1));
+                line.next = Some((text, before + 1));
                 return;
             }
             line.busy = true;
@@ -88,20 +88,20 @@ impl DesktopNotifier {
         let this = self.clone();
         // Not a runtime thread, because a desktop that hangs would block it.
         let thread = thread::Builder::new().name("desktop".into());
-        if let Err(error) = thread.spawn(move || this.show_until_idle(word)) {
+        if let Err(error) = thread.spawn(move || this.show_until_idle(text)) {
             debug!(%error, "no desktop notification");
             self.line().busy = false;
         }
     }
 
-    fn show_until_idle(&self, mut word: NotificationText) {
+    fn show_until_idle(&self, mut text: NotificationText) {
         loop {
-            if let Err(error) = (self.show)(&word) {
+            if let Err(error) = (self.show)(&text) {
                 debug!(error, "no desktop notification");
             }
             let mut line = self.line();
             if let Some((next, count)) = line.next.take() {
-                word = merged_notification(next, count);
+                text = merged_notification(next, count);
             } else {
                 line.busy = false;
                 return;
@@ -146,9 +146,9 @@ mod tests {
         let (shown, showing) = mpsc::channel();
         let (go_on, goes_on) = mpsc::channel::<()>();
         let gate = Mutex::new((shown, goes_on));
-        let desktop = DesktopNotifier::new(move |word| {
+        let desktop = DesktopNotifier::new(move |text| {
             let gate = gate.try_lock().expect("one word at a time");
-            gate.0.send(word.summary.clone()).unwrap();
+            gate.0.send(text.summary.clone()).unwrap();
             gate.1.recv().map_err(|error| error.to_string())
         });
         let request = |n: usize| ApprovalRequest {

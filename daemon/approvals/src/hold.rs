@@ -106,9 +106,9 @@ impl Approvals {
     ) -> io::Result<(AskOutcome, Vec<ApprovalSnapshot>)> {
         // Usually avoids disk I/O under the lock of `book`.
         self.numbers.ensure_reserved()?;
-        let terms = self.terms();
+        let settings = self.settings();
         let owner = run.as_ref().map(|run| ApprovalOwner::Run(run.id.clone()));
-        let keep = self.configured_terms().map(|terms| terms.keep);
+        let keep = self.configured_settings().map(|settings| settings.keep);
         let mut book = self.book();
         let gone = book.expire(keep);
         if run.as_ref().is_some_and(|run| run.is_closed()) {
@@ -121,7 +121,7 @@ impl Approvals {
             .is_some_and(|mailbox| mailbox.is_closed());
         let session = session.filter(|session| !left || matches!(session, GrantSession::Run(_)));
         let next = || self.numbers.next_number();
-        let room = (terms.held, terms.held_per_run);
+        let room = (settings.held, settings.held_per_run);
         let stopped = match book.enter(next, subject, owner, session, room)? {
             EnterOutcome::Answered(verdict, owner) => AskOutcome::Answered(verdict, owner),
             EnterOutcome::Full(full) => AskOutcome::Full(full),
@@ -147,7 +147,7 @@ impl Approvals {
         tell: &(dyn Fn(ApprovalEvent<'_>) + Send + Sync),
     ) -> Result<(), Fault> {
         let _paused = asker.caller.clock.pause();
-        let terms = self.terms();
+        let settings = self.settings();
         let view = held.view.clone();
         if let Some(run) = &held.run {
             run.set_asked(asker.call, true);
@@ -158,7 +158,7 @@ impl Approvals {
             held.save().await;
         }
         self.notify_changed();
-        let request = view.subject.request(view.id(), terms.wait);
+        let request = view.subject.request(view.id(), settings.wait);
         info!(
             approval = view.id(),
             path = view.subject.path,
@@ -166,7 +166,7 @@ impl Approvals {
             "call held for approval"
         );
         tell(ApprovalEvent::Asked(&request));
-        self.announce(&request, asker.caller, &terms);
+        self.announce(&request, asker.caller, &settings);
         let verdict = self
             .await_answer(&view, answer, &request, asker.caller)
             .await;
@@ -184,10 +184,10 @@ impl Approvals {
                 let known = !keeps || held.save().await;
                 verdict_result(verdict, known, &view.subject.path)
             }
-            None if !keeps => Err(unanswered_fault(&view, terms.wait)),
+            None if !keeps => Err(unanswered_fault(&view, settings.wait)),
             None => {
                 held.save().await;
-                Err(pending_fault(&view, terms.wait))
+                Err(pending_fault(&view, settings.wait))
             }
         };
         self.notify_changed();
@@ -204,14 +204,14 @@ impl Approvals {
         outcome
     }
 
-    fn announce(&self, request: &ApprovalRequest, caller: &Caller, terms: &ApprovalTerms) {
+    fn announce(&self, request: &ApprovalRequest, caller: &Caller, settings: &ApprovalTerms) {
         if let Some(mailbox) = &caller.mailbox {
             mailbox.push_notice(ClientNotice::ApprovalAsked {
                 cause: caller.cause.clone(),
                 asked: request.clone(),
             });
         }
-        if terms.desktop.unwrap_or(self.has_desktop) {
+        if settings.desktop.unwrap_or(self.has_desktop) {
             self.desktop.notify(request);
         }
     }

@@ -95,7 +95,7 @@ pub struct Approvals {
     /// Runs that are about to save the approvals of the run that they resume.
     adopting: Mutex<HashSet<ApprovalOwner>>,
     /// `None` before the configuration was read.
-    terms: Mutex<Option<ApprovalTerms>>,
+    settings: Mutex<Option<ApprovalTerms>>,
     desktop: DesktopNotifier,
     has_desktop: bool,
     /// The audit log of answers.
@@ -129,7 +129,7 @@ impl Approvals {
             numbers: ApprovalNumbers::open(paths.records.join("numbers"), known),
             history,
             adopting: Mutex::default(),
-            terms: Mutex::default(),
+            settings: Mutex::default(),
             desktop: DesktopNotifier::default(),
             has_desktop: paths.desktop,
             audit: OnceLock::new(),
@@ -144,18 +144,18 @@ impl Approvals {
         self.has_desktop
     }
 
-    pub fn set_terms(&self, terms: ApprovalTerms) {
-        *self.terms.lock() = Some(terms);
+    pub fn set_settings(&self, settings: ApprovalTerms) {
+        *self.settings.lock() = Some(settings);
     }
 
-    pub fn terms(&self) -> ApprovalTerms {
-        self.configured_terms().unwrap_or_default()
+    pub fn settings(&self) -> ApprovalTerms {
+        self.configured_settings().unwrap_or_default()
     }
 
     /// The configured terms, once the configuration has been read.
-    fn configured_terms(&self) -> Option<ApprovalTerms> {
-        let terms = self.terms.lock();
-        terms.clone()
+    fn configured_settings(&self) -> Option<ApprovalTerms> {
+        let settings = self.settings.lock();
+        settings.clone()
     }
 
     /// Problems with saved approvals and grants, to show to the user.

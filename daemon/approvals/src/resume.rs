@@ -99,10 +99,10 @@ impl Approvals {
         let to = ApprovalOwner::Run(run.id.clone());
         let is_saved = self.save_run(run, true).await;
         self.adopting.lock().remove(&to);
-        let Some(former) = run.resumes.as_deref().filter(|_| !is_saved) else {
+        let Some(resumed) = run.resumes.as_deref().filter(|_| !is_saved) else {
             return Ok(());
         };
-        let back = ApprovalOwner::of_stem(former);
+        let back = ApprovalOwner::of_stem(resumed);
         self.book().give_back(&back, &to);
         // Removes the rows of the new name, and saves answers given meanwhile under the old name.
         self.amend_owner(&to).await;

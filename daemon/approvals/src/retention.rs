@@ -107,7 +107,7 @@ impl Approvals {
 
     /// Removes the approvals that have expired or exceed the limits.
     pub(super) async fn expire_old(self: &Arc<Self>) {
-        let keep = self.configured_terms().map(|terms| terms.keep);
+        let keep = self.configured_settings().map(|settings| settings.keep);
         let gone = self.book().expire(keep);
         self.remove_saved(gone).await;
     }

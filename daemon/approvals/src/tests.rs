@@ -177,7 +177,10 @@ async fn unanswered_call_is_pending_and_a_later_answer_is_used_once() {
         ask(&approvals, 1, &caller, None).await,
         Err(FaultKind::Pending)
     );
-    assert_eq!(begun.elapsed().as_secs(), approvals.terms().wait.as_secs());
+    assert_eq!(
+        begun.elapsed().as_secs(),
+        approvals.settings().wait.as_secs()
+    );
     assert_eq!(
         approvals.find("A1", &ALL).await.unwrap().state,
         AnswerStatus::Pending
@@ -199,7 +202,7 @@ async fn unanswered_call_is_pending_and_a_later_answer_is_used_once() {
         ask(&approvals, 1, &caller, None).await,
         Err(FaultKind::Pending)
     );
-    approvals.set_terms(ApprovalTerms {
+    approvals.set_settings(ApprovalTerms {
         keep: Duration::ZERO,
         ..ApprovalTerms::default()
     });
@@ -382,7 +385,7 @@ async fn ended_run_stays_saved_only_if_pending_and_can_be_resumed_once() {
 async fn held_calls_are_limited_in_total_and_per_run() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
-    approvals.set_terms(ApprovalTerms {
+    approvals.set_settings(ApprovalTerms {
         held: 2,
         held_per_run: 1,
         ..ApprovalTerms::default()

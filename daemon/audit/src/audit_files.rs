@@ -48,13 +48,13 @@ impl AuditFiles {
     pub(super) fn append(
         &mut self,
         lines: &[u8],
-        terms: AuditRetention,
+        retention: AuditRetention,
         now: SystemTime,
     ) -> io::Result<()> {
         let is_over = self.current.as_ref().is_some_and(|current| {
             let age = now.duration_since(current.began).unwrap_or_default();
-            current.length >= terms.size / u64::from(RETENTION_FILE_COUNT)
-                || age >= terms.keep / RETENTION_FILE_COUNT
+            current.length >= retention.size / u64::from(RETENTION_FILE_COUNT)
+                || age >= retention.keep / RETENTION_FILE_COUNT
         });
         if is_over {
             self.current = None;
@@ -63,8 +63,8 @@ impl AuditFiles {
             Some(current) => current,
             none => {
                 create_folder(&self.folder)?;
-                let opened = open_current_file(&self.folder, is_over, terms, now)?;
-                remove_expired(&self.folder, terms, now)?;
+                let opened = open_current_file(&self.folder, is_over, retention, now)?;
+                remove_expired(&self.folder, retention, now)?;
                 none.insert(opened)
             }
         };
@@ -102,15 +102,15 @@ fn create_folder(folder: &Path) -> io::Result<()> {
 fn open_current_file(
     folder: &Path,
     over: bool,
-    terms: AuditRetention,
+    retention: AuditRetention,
     now: SystemTime,
 ) -> io::Result<CurrentAuditFile> {
     let all = list_files(folder)?;
     let latest = all.last().filter(|_| !over).filter(|(began, path)| {
         let length = fs::metadata(path).map_or(u64::MAX, |found| found.len());
         let age = now.duration_since(*began).unwrap_or_default();
-        length < terms.size / u64::from(RETENTION_FILE_COUNT)
-            && age < terms.keep / RETENTION_FILE_COUNT
+        length < retention.size / u64::from(RETENTION_FILE_COUNT)
+            && age < retention.keep / RETENTION_FILE_COUNT
     });
     let (began, path) = if let Some((began, path)) = latest {
         (*began, path.clone())
@@ -129,15 +129,15 @@ fn open_current_file(
 }
 
 /// Removes files beyond the limits of age, size and number, but never the latest.
-fn remove_expired(folder: &Path, terms: AuditRetention, now: SystemTime) -> io::Result<()> {
+fn remove_expired(folder: &Path, retention: AuditRetention, now: SystemTime) -> io::Result<()> {
     let mut all = list_files(folder)?;
     all.pop();
-    let mut room = terms.size - terms.size / u64::from(RETENTION_FILE_COUNT);
-    for (place, (_, path)) in all.iter().rev().enumerate() {
+    let mut room = retention.size - retention.size / u64::from(RETENTION_FILE_COUNT);
+    for (index, (_, path)) in all.iter().rev().enumerate() {
         let found = fs::metadata(path)?;
         let age = now.duration_since(found.modified()?).unwrap_or_default();
         let fits = found.len() <= room;
-        if age > terms.keep || !fits || place + 1 >= MAX_AUDIT_FILES {
+        if age > retention.keep || !fits || index + 1 >= MAX_AUDIT_FILES {
             room = 0;
             fs::remove_file(path)?;
         } else {
@@ -213,13 +213,13 @@ mod tests {
     #[test]
     fn files_rotate_by_size_and_age_and_the_oldest_are_removed() {
         let home = tempfile::tempdir().unwrap();
-        let terms = AuditRetention {
+        let retention = AuditRetention {
             keep: Duration::from_secs(1600),
             size: 160,
         };
         let mut files = AuditFiles::new(home.path().to_owned());
         for second in 0..40 {
-            files.append(b"123456789\n", terms, at(second)).unwrap();
+            files.append(b"123456789\n", retention, at(second)).unwrap();
         }
         // Ten bytes are a sixteenth of the size, which is one file.
         assert_eq!(text(home.path()).len(), 16);
@@ -228,12 +228,12 @@ mod tests {
             let file = File::options().append(true).open(path).unwrap();
             file.set_modified(at(0)).unwrap();
         }
-        files.append(b"123456789\n", terms, at(2000)).unwrap();
+        files.append(b"123456789\n", retention, at(2000)).unwrap();
         assert_eq!(text(home.path()).len(), 1);
         // A short file is continued after a restart until it is too old.
         let roomy = AuditRetention {
             size: 16_000,
-            ..terms
+            ..retention
         };
         for (second, count) in [(2001, 1), (2050, 1), (2101, 2)] {
             let mut files = AuditFiles::new(home.path().to_owned());
@@ -245,13 +245,13 @@ mod tests {
     #[test]
     fn files_keep_their_order_when_the_clock_is_set_back() {
         let home = tempfile::tempdir().unwrap();
-        let terms = AuditRetention {
+        let retention = AuditRetention {
             size: 16,
             ..AuditRetention::default()
         };
         let mut files = AuditFiles::new(home.path().to_owned());
-        files.append(b"1\n", terms, at(100)).unwrap();
-        files.append(b"2\n", terms, at(0)).unwrap();
+        files.append(b"1\n", retention, at(100)).unwrap();
+        files.append(b"2\n", retention, at(0)).unwrap();
         assert_eq!(text(home.path()), ["1\n", "2\n"]);
     }
 }

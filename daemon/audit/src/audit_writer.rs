@@ -145,8 +145,8 @@ impl AuditWriter {
             whole.append(&mut text);
             text = whole;
         }
-        let terms = *self.shared.terms.lock();
-        match self.files.append(&text, terms, SystemTime::now()) {
+        let retention = *self.shared.retention.lock();
+        match self.files.append(&text, retention, SystemTime::now()) {
             Ok(()) => {
                 self.reported = lost;
                 if self.shared.problem.lock().take().is_some() {

@@ -62,7 +62,7 @@ pub struct AuditLog {
 /// State shared between the log and its writer thread.
 #[derive(Debug, Default)]
 struct AuditShared {
-    terms: Mutex<AuditRetention>,
+    retention: Mutex<AuditRetention>,
     /// Bytes of arguments in the queue.
     waiting: AtomicUsize,
     /// The number of lost lines.
@@ -92,8 +92,8 @@ impl AuditLog {
         })
     }
 
-    pub fn set_retention(&self, enabled: bool, terms: AuditRetention) {
-        *self.shared.terms.lock() = terms;
+    pub fn set_retention(&self, enabled: bool, retention: AuditRetention) {
+        *self.shared.retention.lock() = retention;
         self.enabled.store(enabled, Ordering::Relaxed);
     }
 

@@ -32,7 +32,7 @@ pub fn caller_digest(client: &str, agent: Option<&str>, workspace: Option<&Path>
         .bytes(&[u8::from(workspace.is_some())])
         .bytes(workspace.unwrap_or_default())
         .key();
-    u64::from_le_bytes(std::array::from_fn(|place| key[place]))
+    u64::from_le_bytes(std::array::from_fn(|index| key[index]))
 }
 
 impl CatalogReader {

@@ -22,7 +22,7 @@ pub struct ToolDescription {
     /// All other members of MCP's `Tool`.
     pub extra: Map<String, Value>,
     /// The result of the comparison with its pin.
-    pub standing: PinStatus,
+    pub pin_status: PinStatus,
     /// The user's override and its changes, if there is one.
     pub overridden: Option<Arc<OverriddenTool>>,
 }
@@ -123,7 +123,7 @@ impl ToolDescription {
             read_only,
             destructive,
             extra: members,
-            standing: PinStatus::default(),
+            pin_status: PinStatus::default(),
             overridden: None,
         })
     }

@@ -55,13 +55,13 @@ pub struct InventoryServer {
 }
 
 impl InventoryServer {
-    fn place(&self, rank: usize) -> Option<usize> {
-        let place = if self.order.is_empty() {
+    fn index(&self, rank: usize) -> Option<usize> {
+        let index = if self.order.is_empty() {
             rank
         } else {
             *self.order.get(rank)?
         };
-        (place < self.tools.len()).then_some(place)
+        (index < self.tools.len()).then_some(index)
     }
 }
 
@@ -187,9 +187,9 @@ fn complete_text(
     };
     let mut used = TextSize::of(&head);
     let mut lines = Vec::new();
-    for (place, server) in servers.iter().enumerate() {
+    for (index, server) in servers.iter().enumerate() {
         for tool in 0..server.tools.len() {
-            let line = line(place, tool);
+            let line = line(index, tool);
             used += TextSize::of(&line.marked_signature()) + line_end;
             if !used.fits(room) {
                 return None;
@@ -289,16 +289,16 @@ impl<'a> PartialInventory<'a> {
     /// Adds the signatures of the tools that were used, the most used first.
     fn sign_used(&mut self, line: &impl Fn(usize, usize) -> InventoryLine) {
         let mut used = Vec::new();
-        for (place, part) in self.servers.iter().enumerate() {
+        for (index, part) in self.servers.iter().enumerate() {
             let levels = part.server.levels.iter().enumerate();
             let levels = levels.filter(|(_, level)| **level > 0);
-            used.extend(levels.map(|(tool, level)| (Reverse(*level), place, tool)));
+            used.extend(levels.map(|(tool, level)| (Reverse(*level), index, tool)));
         }
         used.sort_unstable();
         let most = self.used + (self.room - self.used) / USED_BUDGET_DIVISOR;
-        for (_, place, tool) in used {
-            let signature = line(place, tool).marked_signature().into_owned();
-            let part = &mut self.servers[place];
+        for (_, index, tool) in used {
+            let signature = line(index, tool).marked_signature().into_owned();
+            let part = &mut self.servers[index];
             let cost = part.heading_cost() + signature_cost(&signature);
             if !(self.used + cost).fits(most) {
                 return;
@@ -314,7 +314,7 @@ impl<'a> PartialInventory<'a> {
         let longest = self.servers.iter().map(|part| part.server.tools.len());
         for rank in 0..longest.max().unwrap_or_default() {
             for part in &mut self.servers {
-                let Some(tool) = part.server.place(rank) else {
+                let Some(tool) = part.server.index(rank) else {
                     continue;
                 };
                 let name = name_cost(&part.server.tools[tool]);
@@ -337,12 +337,12 @@ impl<'a> PartialInventory<'a> {
         let mut is_over = false;
         while !is_over {
             is_over = true;
-            for (place, (part, (next, misses))) in
+            for (index, (part, (next, misses))) in
                 self.servers.iter_mut().zip(&mut left).enumerate()
             {
                 let Some(tool) = part
                     .server
-                    .place(*next)
+                    .index(*next)
                     .filter(|_| *misses < MAX_SIGNATURE_MISSES)
                 else {
                     continue;
@@ -352,7 +352,7 @@ impl<'a> PartialInventory<'a> {
                 if part.is_signed(tool) {
                     continue;
                 }
-                let signature = line(place, tool).marked_signature().into_owned();
+                let signature = line(index, tool).marked_signature().into_owned();
                 let cost = signature_cost(&signature);
                 let name = name_cost(&part.server.tools[tool]);
                 if !(self.used + cost).fits(self.room + name) {

@@ -27,7 +27,7 @@ use mux_cache::{Cache, CacheSpace};
 use mux_text::digest::DigestKey;
 
 pub struct LearnedShapes {
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
     state: Mutex<LearnedState>,
     /// Increases when types change, not when counts do.
     version: AtomicU64,
@@ -37,7 +37,7 @@ pub struct LearnedShapes {
 #[derive(Default)]
 struct LearnedState {
     /// By the tool's key: a tool whose schema or description changes starts over.
-    lessons: HashMap<DigestKey, LearnedShape>,
+    shapes: HashMap<DigestKey, LearnedShape>,
     /// Changed since they were last written.
     unwritten: HashSet<DigestKey>,
 }
@@ -51,9 +51,9 @@ struct LearnedShape {
 }
 
 impl LearnedShapes {
-    pub(super) fn new(shelf: &CacheSlot) -> Self {
+    pub(super) fn new(cache_slot: &CacheSlot) -> Self {
         Self {
-            shelf: shelf.clone(),
+            cache_slot: cache_slot.clone(),
             state: Mutex::default(),
             version: AtomicU64::new(0),
         }
@@ -66,11 +66,11 @@ impl LearnedShapes {
             match LearnedShape::read(&bytes) {
                 Some(mut lesson) => {
                     // The stored results came first: they decide how texts are read.
-                    if let Some(newer) = state.lessons.get(&key) {
+                    if let Some(newer) = state.shapes.get(&key) {
                         Arc::make_mut(&mut lesson.shape).merge(&newer.shape);
                     }
                     lesson.search_names();
-                    state.lessons.insert(key, lesson);
+                    state.shapes.insert(key, lesson);
                 }
                 None => cache.remove(CacheSpace::Shapes, key),
             }
@@ -83,7 +83,7 @@ impl LearnedShapes {
     pub fn shape_for(&self, tool: &Tool, reader: &CatalogReader) -> Option<Arc<ResultShape>> {
         let (shape, has_signs) = {
             let state = self.state();
-            let lesson = state.lessons.get(&tool.key)?;
+            let lesson = state.shapes.get(&tool.key)?;
             (Arc::clone(&lesson.shape), lesson.has_signs)
         };
         let hides_names = has_signs && !reader.sees_signs();
@@ -106,13 +106,13 @@ impl LearnedShapes {
     /// The number of this tool's results that were seen, for the user.
     pub fn calls(&self, tool: &Tool) -> u64 {
         let state = self.state();
-        state.lessons.get(&tool.key).map_or(0, |l| l.shape.calls())
+        state.shapes.get(&tool.key).map_or(0, |l| l.shape.calls())
     }
 
     /// How the texts of this tool are read.
     pub(super) fn text_form(&self, tool: &Tool) -> TextForm {
         let state = self.state();
-        let lesson = state.lessons.get(&tool.key);
+        let lesson = state.shapes.get(&tool.key);
         lesson.map_or_else(TextForm::default, |lesson| lesson.shape.texts())
     }
 
@@ -170,9 +170,9 @@ impl LearnedShapes {
 
     pub(super) fn forget(&self, server: Option<&str>, tool: Option<&str>) -> usize {
         let mut state = self.state();
-        let before = state.lessons.len();
+        let before = state.shapes.len();
         let mut gone = Vec::new();
-        state.lessons.retain(|key, lesson| {
+        state.shapes.retain(|key, lesson| {
             let is_meant = server.is_none_or(|name| name == lesson.server)
                 && tool.is_none_or(|name| name == lesson.tool);
             if is_meant {
@@ -182,9 +182,9 @@ impl LearnedShapes {
         });
         for key in gone {
             state.unwritten.remove(&key);
-            self.shelf.remove(CacheSpace::Shapes, key);
+            self.cache_slot.remove(CacheSpace::Shapes, key);
         }
-        let forgotten = before - state.lessons.len();
+        let forgotten = before - state.shapes.len();
         drop(state);
         self.version.fetch_add(1, Ordering::AcqRel);
         forgotten
@@ -194,8 +194,9 @@ impl LearnedShapes {
     pub(super) fn save(&self) {
         let mut state = self.state();
         for key in std::mem::take(&mut state.unwritten) {
-            if let Some(lesson) = state.lessons.get(&key) {
-                self.shelf.put(CacheSpace::Shapes, key, lesson.written());
+            if let Some(lesson) = state.shapes.get(&key) {
+                self.cache_slot
+                    .put(CacheSpace::Shapes, key, lesson.written());
             }
         }
     }
@@ -207,7 +208,7 @@ impl LearnedShapes {
 
 impl LearnedState {
     fn lesson(&mut self, tool: &Tool) -> &mut LearnedShape {
-        let lesson = self.lessons.entry(tool.key);
+        let lesson = self.shapes.entry(tool.key);
         lesson.or_insert_with(|| LearnedShape {
             server: tool.server.to_string(),
             tool: tool.name.clone(),
@@ -267,9 +268,9 @@ mod tests {
     #[tokio::test]
     async fn shapes_survive_a_restart_but_not_a_changed_tool() {
         let cache = Cache::memory();
-        let shelf = CacheSlot::default();
-        shelf.put_up(cache.clone());
-        let learned = LearnedShapes::new(&shelf);
+        let cache_slot = CacheSlot::default();
+        cache_slot.put_up(cache.clone());
+        let learned = LearnedShapes::new(&cache_slot);
         let before = learned.version();
         let add = |tool: &Tool, value| learned.add(tool, &value, seen(1, 1));
         assert!(add(&tool("t", "one"), json!({ "id": 1 })));
@@ -279,7 +280,7 @@ mod tests {
         learned.save();
         cache.flush().await;
 
-        let learned = LearnedShapes::new(&shelf);
+        let learned = LearnedShapes::new(&cache_slot);
         learned.load(&cache).await;
         assert_eq!(learned.calls(&tool("t", "one")), 2);
         let user = CatalogReader::user();
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(learned.forget(Some("x"), None), 0);
         cache.flush().await;
 
-        let learned = LearnedShapes::new(&shelf);
+        let learned = LearnedShapes::new(&cache_slot);
         learned.load(&cache).await;
         assert_eq!(learned.calls(&tool("t", "one")), 0);
         assert_eq!(learned.calls(&tool("u", "")), 1);
@@ -310,9 +311,9 @@ mod tests {
     #[tokio::test]
     async fn names_belong_to_their_caller_until_another_or_three_calls_have_them() {
         let cache = Cache::memory();
-        let shelf = CacheSlot::default();
-        shelf.put_up(cache.clone());
-        let learned = LearnedShapes::new(&shelf);
+        let cache_slot = CacheSlot::default();
+        cache_slot.put_up(cache.clone());
+        let learned = LearnedShapes::new(&cache_slot);
         let tool = tool("t", "");
         let shown = |learned: &LearnedShapes, reader| names(learned, &tool, &reader);
         learned.add(&tool, &json!({ "id": 1, "bob": 1 }), seen(1, 1));
@@ -339,7 +340,7 @@ mod tests {
         // The next daemon has all of it.
         learned.save();
         cache.flush().await;
-        let next = LearnedShapes::new(&shelf);
+        let next = LearnedShapes::new(&cache_slot);
         next.load(&cache).await;
         for caller in 1..=4 {
             let before = shown(&learned, reader(caller));

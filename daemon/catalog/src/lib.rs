@@ -125,29 +125,29 @@ pub struct Catalog {
     usage: ToolUsage,
     server_usage: ServerUsage,
     learned: Arc<LearnedShapes>,
-    lessons: ShapeLearner,
+    learner: ShapeLearner,
     texts: TypeTexts,
     /// Notified whenever types may have changed.
     news: watch::Sender<()>,
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
 }
 
 impl Catalog {
     /// Creates an empty catalog. Must be called inside a tokio runtime.
     pub fn new() -> Arc<Self> {
-        let shelf = CacheSlot::default();
-        let learned = Arc::new(LearnedShapes::new(&shelf));
+        let cache_slot = CacheSlot::default();
+        let learned = Arc::new(LearnedShapes::new(&cache_slot));
         let news = watch::Sender::new(());
         Arc::new(Self {
-            remembered: ToolListStore::new(&shelf),
-            eras: ServerEras::new(&shelf),
-            usage: ToolUsage::new(&shelf),
-            server_usage: ServerUsage::new(&shelf),
-            lessons: ShapeLearner::start(Arc::clone(&learned), news.clone()),
+            remembered: ToolListStore::new(&cache_slot),
+            eras: ServerEras::new(&cache_slot),
+            usage: ToolUsage::new(&cache_slot),
+            server_usage: ServerUsage::new(&cache_slot),
+            learner: ShapeLearner::start(Arc::clone(&learned), news.clone()),
             learned,
-            texts: TypeTexts::new(&shelf),
+            texts: TypeTexts::new(&cache_slot),
             news,
-            shelf,
+            cache_slot,
         })
     }
 
@@ -160,26 +160,26 @@ impl Catalog {
             self.server_usage.load(&cache, SystemTime::now()),
             self.learned.load(&cache)
         );
-        self.shelf.put_up(cache);
+        self.cache_slot.put_up(cache);
         self.notify_changed();
     }
 
     /// Saves learned data and closes the cache, which another process can then open.
     pub async fn release_cache(&self, within: Duration) {
         self.settle(within).await;
-        if let Some(cache) = self.shelf.take_down() {
+        if let Some(cache) = self.cache_slot.take_down() {
             cache.close(within).await;
         }
     }
 
     /// Attaches the cache again after [`release_cache`](Self::release_cache).
     pub fn attach_cache(&self, cache: Cache) {
-        self.shelf.put_up(cache);
+        self.cache_slot.put_up(cache);
     }
 
     /// The cache, once it is open.
     pub fn cache(&self) -> Option<Arc<Cache>> {
-        self.shelf.cache()
+        self.cache_slot.cache()
     }
 
     /// The lists of each server's last session.
@@ -207,7 +207,7 @@ impl Catalog {
 
     /// Learns from a tool's result. The size of the value is approximate.
     pub fn observe(&self, tool: &Arc<Tool>, value: (Value, usize), witness: Witness) {
-        self.lessons.give(tool, value.0, value.1, witness);
+        self.learner.give(tool, value.0, value.1, witness);
     }
 
     /// Counts a call of the tool.
@@ -305,7 +305,7 @@ impl Catalog {
     /// Saves the data learned so far.
     pub async fn settle(&self, within: Duration) {
         // After the timeout the rest is dropped: it can be learned again.
-        _ = tokio::time::timeout(within, self.lessons.settled()).await;
+        _ = tokio::time::timeout(within, self.learner.settled()).await;
         self.learned.save();
         self.texts.save();
         self.usage.save();

@@ -83,7 +83,7 @@ impl DefinitionChange {
 
 impl Tool {
     pub fn change(&self) -> Option<&DefinitionChange> {
-        match &self.standing {
+        match &self.pin_status {
             PinStatus::Changed(change) => Some(change),
             PinStatus::Trusted | PinStatus::New | PinStatus::Reordered => None,
         }
@@ -177,7 +177,7 @@ impl ToolSet {
                 "{count} {are} not what was first trusted: {names}; {accept} shows the difference"
             )));
         }
-        if let Some((count, names)) = named(|tool| matches!(tool.standing, PinStatus::New)) {
+        if let Some((count, names)) = named(|tool| matches!(tool.pin_status, PinStatus::New)) {
             let are = plural(count, "tool is", "tools are");
             remarks.push(Other.warning(format!(
                 "{count} {are} new since its server was first trusted: {names}; {accept} acknowledges this"

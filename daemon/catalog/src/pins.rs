@@ -67,7 +67,7 @@ impl LoadedPins {
     /// Logs each tool that is offered as trusted although its server describes it differently, once.
     fn log_harmless_changes(&mut self, server: &str, tools: &[ToolDescription]) {
         for tool in tools {
-            let Some(note) = tool.standing.note() else {
+            let Some(note) = tool.pin_status.note() else {
                 continue;
             };
             if self.logged.len() < MAX_LOGGED_TOOLS && self.logged.insert(tool.name.clone()) {

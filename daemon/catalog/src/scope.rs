@@ -57,7 +57,7 @@ pub struct Scope {
     /// The denials of projects that apply here, the nearest first.
     denied: Vec<Arc<Policy>>,
     /// The agent's workspace.
-    place: WorkspaceContext,
+    workspace: WorkspaceContext,
     /// The number of the [`Scopes`] that built it.
     number: u64,
 }
@@ -123,33 +123,33 @@ impl Scopes {
         if scope.number == self.number {
             Arc::clone(scope)
         } else {
-            self.scope_within(&scope.place, agent)
+            self.scope_within(&scope.workspace, agent)
         }
     }
 
     /// The scope of an agent within a workspace.
-    pub fn scope_within(&self, place: &WorkspaceContext, agent: Option<&str>) -> Arc<Scope> {
+    pub fn scope_within(&self, workspace: &WorkspaceContext, agent: Option<&str>) -> Arc<Scope> {
         let outside = self.of(agent);
-        if *place == WorkspaceContext::default() {
+        if *workspace == WorkspaceContext::default() {
             return outside;
         }
         // Agents without their own configuration share the default scope.
         let own = agent.filter(|agent| self.agents.contains_key(*agent));
-        let key = (place.clone(), own.map(str::to_owned));
+        let key = (workspace.clone(), own.map(str::to_owned));
         let mut within = self.within.lock();
         if let Some(scope) = within.get(&key) {
             return Arc::clone(scope);
         }
-        let root = place.project.as_ref();
-        let outlook = root.and_then(|root| self.projects.get(root)).cloned();
+        let root = workspace.project.as_ref();
+        let project_view = root.and_then(|root| self.projects.get(root)).cloned();
         // Different projects need separate indexes, because their servers may share a name.
         let same = within.values().find(|scope| {
             let one = &scope.project;
-            let other = &outlook;
+            let other = &project_view;
             one.as_ref().map(|it| &it.root) == other.as_ref().map(|it| &it.root)
                 && scope.sight.exclude == outside.sight.exclude
         });
-        let sight = match (same, &outlook) {
+        let sight = match (same, &project_view) {
             (Some(scope), _) => Arc::clone(&scope.sight),
             (None, None) => Arc::clone(&outside.sight),
             (None, Some(_)) => Arc::new(VisibleTools {
@@ -157,13 +157,13 @@ impl Scopes {
                 ..VisibleTools::default()
             }),
         };
-        let own_direct = outlook.iter().flat_map(|outlook| &outlook.direct);
+        let own_direct = project_view.iter().flat_map(|view| &view.direct);
         let scope = Arc::new(Scope {
             sight,
             direct: outside.direct.iter().chain(own_direct).cloned().collect(),
-            denied: self.denied(place, outlook.as_deref()),
-            project: outlook,
-            place: place.clone(),
+            denied: self.denied(workspace, project_view.as_deref()),
+            project: project_view,
+            workspace: workspace.clone(),
             number: self.number,
         });
         if within.len() >= MAX_WORKPLACE_SCOPES {
@@ -175,16 +175,20 @@ impl Scopes {
 
     /// Applies every approved text above the workspace, and the current one. Neither a nearer file nor a repository in
     /// between removes any denial.
-    fn denied(&self, place: &WorkspaceContext, outlook: Option<&ProjectView>) -> Vec<Arc<Policy>> {
-        let above = place.dirs.iter().flat_map(|dir| dir.ancestors());
-        let root = outlook.map(|outlook| &*outlook.root);
+    fn denied(
+        &self,
+        workspace: &WorkspaceContext,
+        project_view: Option<&ProjectView>,
+    ) -> Vec<Arc<Policy>> {
+        let above = workspace.dirs.iter().flat_map(|dir| dir.ancestors());
+        let root = project_view.map(|view| &*view.root);
         let mut denied: Vec<Arc<Policy>> = Vec::new();
         for policy in above.chain(root).filter_map(|dir| self.denials.get(dir)) {
             if !denied.iter().any(|known| Arc::ptr_eq(known, policy)) {
                 denied.push(Arc::clone(policy));
             }
         }
-        let now = outlook.map(|outlook| &outlook.denied);
+        let now = project_view.map(|view| &view.denied);
         denied.extend(now.filter(|now| !now.rules().is_empty()).cloned());
         denied
     }
@@ -470,39 +474,39 @@ mod tests {
         let agents = Settings::resolve(config, &Environment::default(), home).agents;
         let one: Arc<Path> = Path::new("/1").into();
         let two: Arc<Path> = Path::new("/2").into();
-        let outlook = |root: &Arc<Path>| {
-            let outlook = ProjectView {
+        let project_view = |root: &Arc<Path>| {
+            let project_view = ProjectView {
                 root: Arc::clone(root),
                 withheld: BTreeMap::new(),
                 denied: Arc::default(),
                 direct: vec!["db.show".into()],
                 notes: Vec::new(),
             };
-            (Arc::clone(root), Arc::new(outlook))
+            (Arc::clone(root), Arc::new(project_view))
         };
-        let projects = BTreeMap::from([outlook(&one), outlook(&two)]);
+        let projects = BTreeMap::from([project_view(&one), project_view(&two)]);
         let scopes = Scopes::new(&agents, projects, ProjectDenials::new());
-        let place = |root: &Arc<Path>| WorkspaceContext {
+        let workspace = |root: &Arc<Path>| WorkspaceContext {
             project: Some(Arc::clone(root)),
             dirs: vec![root.to_path_buf()],
         };
         let nobody = scopes.scope_within(&WorkspaceContext::default(), None);
-        let there = scopes.scope_within(&place(&one), Some("stranger"));
+        let there = scopes.scope_within(&workspace(&one), Some("stranger"));
         assert!(nobody.sees_project(None) && !nobody.sees_project(Some(&one)));
         assert!(there.sees_project(None) && there.sees_project(Some(&one)));
         assert!(!there.sees_project(Some(&two)));
         assert!(
-            Arc::ptr_eq(&there, &scopes.scope_within(&place(&one), None)),
+            Arc::ptr_eq(&there, &scopes.scope_within(&workspace(&one), None)),
             "it is kept"
         );
-        let elsewhere = scopes.scope_within(&place(&Path::new("/3").into()), None);
+        let elsewhere = scopes.scope_within(&workspace(&Path::new("/3").into()), None);
         assert!(Arc::ptr_eq(&elsewhere.sight, &scopes.of(None).sight));
         let [small, also] =
-            ["small", "also"].map(|agent| scopes.scope_within(&place(&one), Some(agent)));
+            ["small", "also"].map(|agent| scopes.scope_within(&workspace(&one), Some(agent)));
         assert!(small.hides_server("web") && Arc::ptr_eq(&small.sight, &also.sight));
         assert!(!Arc::ptr_eq(
             &there.sight,
-            &scopes.scope_within(&place(&two), None).sight
+            &scopes.scope_within(&workspace(&two), None).sight
         ));
         assert_eq!(there.direct, ["db.show"]);
     }

@@ -23,14 +23,14 @@ const ONLY_MODERN_LETTER: u8 = b'O';
 
 /// The MCP era of each server.
 pub struct ServerEras {
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
     known: Mutex<HashMap<DigestKey, EraRecord>>,
 }
 
 impl ServerEras {
-    pub(super) fn new(shelf: &CacheSlot) -> Self {
+    pub(super) fn new(cache_slot: &CacheSlot) -> Self {
         Self {
-            shelf: shelf.clone(),
+            cache_slot: cache_slot.clone(),
             known: Mutex::default(),
         }
     }
@@ -73,7 +73,7 @@ impl ServerEras {
             before.is_some_and(|(first, name)| *first == letter && !is_same(name, identity));
         if is_other {
             known.remove(key);
-            self.shelf.remove(CacheSpace::Eras, *key);
+            self.cache_slot.remove(CacheSpace::Eras, *key);
         } else {
             self.write(&mut known, key, letter, identity);
         }
@@ -108,7 +108,7 @@ impl ServerEras {
         let written = [&[letter], identity.as_bytes()].concat();
         if known.get(key) != Some(&written) {
             known.insert(*key, written.clone());
-            self.shelf.put(CacheSpace::Eras, *key, written);
+            self.cache_slot.put(CacheSpace::Eras, *key, written);
         }
     }
 

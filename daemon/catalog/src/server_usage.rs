@@ -21,7 +21,7 @@ const WRITE_INTERVAL: Duration = Duration::from_hours(1);
 const MAX_KEPT_AGE: Duration = Duration::from_hours(90 * 24);
 
 pub(super) struct ServerUsage {
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
     last_calls: Mutex<HashMap<DigestKey, LastCall>>,
     /// Nothing can be written before the load.
     is_loaded: AtomicBool,
@@ -35,9 +35,9 @@ struct LastCall {
 }
 
 impl ServerUsage {
-    pub(super) fn new(shelf: &CacheSlot) -> Self {
+    pub(super) fn new(cache_slot: &CacheSlot) -> Self {
         Self {
-            shelf: shelf.clone(),
+            cache_slot: cache_slot.clone(),
             last_calls: Mutex::default(),
             is_loaded: AtomicBool::new(false),
         }
@@ -93,7 +93,7 @@ impl ServerUsage {
 
     fn write(&self, key: DigestKey, last_call: &mut LastCall) {
         let bytes = last_call.at.as_secs().to_le_bytes().to_vec();
-        self.shelf.put(CacheSpace::Usage, key, bytes);
+        self.cache_slot.put(CacheSpace::Usage, key, bytes);
         last_call.written = last_call.at;
     }
 
@@ -113,11 +113,11 @@ mod tests {
     #[tokio::test]
     async fn last_calls_are_kept_across_daemons_and_written_once_an_hour() {
         let cache = Cache::memory();
-        let shelf = CacheSlot::default();
-        shelf.put_up(cache.clone());
+        let cache_slot = CacheSlot::default();
+        cache_slot.put_up(cache.clone());
         let [early, used, never] = [1, 2, 3].map(|byte| ListKey([byte; 32]));
         let at = |minutes: u64| UNIX_EPOCH + Duration::from_secs(1_000_000 + minutes * 60);
-        let usage = ServerUsage::new(&shelf);
+        let usage = ServerUsage::new(&cache_slot);
         // The cache is not open yet.
         usage.record_call(&early, at(0));
         usage.load(&cache, at(0)).await;
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(usage.last_call(&used), Some(at(61)));
         let later = async |days: u64| {
             cache.flush().await;
-            let later = ServerUsage::new(&shelf);
+            let later = ServerUsage::new(&cache_slot);
             later.load(&cache, at(days * 24 * 60)).await;
             [&early, &used, &never].map(|server| later.last_call(server))
         };

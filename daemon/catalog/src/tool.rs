@@ -35,7 +35,7 @@ pub struct Tool {
     /// The complete description, if `description` is shortened.
     whole_description: Option<String>,
     /// The long texts of all tools of the list, to which the ranges below refer.
-    sheet: Arc<str>,
+    texts: Arc<str>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
     /// The complete schemas, if descriptions in them are shortened.
@@ -59,7 +59,7 @@ pub struct Tool {
     pub key: DigestKey,
     /// The digest of the complete definition: with another digest, the name may mean another tool.
     pub definition_key: DigestKey,
-    pub standing: PinStatus,
+    pub pin_status: PinStatus,
     /// Signs in the shown definition that may instruct a model.
     pub(super) signs: Box<[InjectionSign]>,
     /// The tool as its server knows it, if the user overrides it.
@@ -83,15 +83,15 @@ impl Tool {
 
     /// Builds the tool from fresh allocations only: long-lived values between temporary ones would keep pages from
     /// being returned.
-    pub(super) fn new(server: &Arc<str>, sheet: &Arc<str>, words: &str, draft: ToolDraft) -> Self {
-        let word = |place: Range<usize>| words[place].to_owned();
+    pub(super) fn new(server: &Arc<str>, texts: &Arc<str>, words: &str, draft: ToolDraft) -> Self {
+        let word = |range: Range<usize>| words[range].to_owned();
         Self {
             server: Arc::clone(server),
             name: word(draft.name),
             title: draft.title.map(word),
             description: draft.description.map(word),
             whole_description: draft.whole_description.map(word),
-            sheet: Arc::clone(sheet),
+            texts: Arc::clone(texts),
             input_schema: draft.input_schema,
             output_schema: draft.output_schema,
             whole_input_schema: draft.whole_input_schema,
@@ -107,7 +107,7 @@ impl Tool {
             verb: draft.verb.map(|verb| words[verb].into()),
             key: draft.key,
             definition_key: draft.definition_key,
-            standing: draft.standing,
+            pin_status: draft.pin_status,
             signs: draft.signs.into(),
             overridden: draft.overridden,
             arguments: ArgumentSchema::default(),
@@ -133,7 +133,7 @@ impl Tool {
 
     /// The MCP `Tool` with its complete descriptions.
     pub fn whole_definition(&self) -> Value {
-        let parsed = |place: &Range<usize>| value(&self.sheet[place.clone()]);
+        let parsed = |range: &Range<usize>| value(&self.texts[range.clone()]);
         let input = self.whole_input_schema.as_ref().map(parsed);
         let output = self.whole_output_schema.as_ref().map(parsed);
         self.definition_with(
@@ -154,7 +154,7 @@ impl Tool {
         members.extend(description.map(|text| ("description".to_owned(), text.into())));
         members.insert("inputSchema".into(), input_schema);
         members.extend(output_schema.map(|schema| ("outputSchema".to_owned(), schema)));
-        if let Value::Object(extra) = value(&self.sheet[self.extra.clone()]) {
+        if let Value::Object(extra) = value(&self.texts[self.extra.clone()]) {
             members.extend(extra);
         }
         Value::Object(members)
@@ -162,7 +162,7 @@ impl Tool {
 
     /// The annotations, if there are any.
     pub fn annotations(&self) -> Option<Value> {
-        let mut extra = value(&self.sheet[self.extra.clone()]);
+        let mut extra = value(&self.texts[self.extra.clone()]);
         extra.get_mut("annotations").map(Value::take)
     }
 
@@ -173,7 +173,7 @@ impl Tool {
 
     /// The input schema as JSON text.
     pub(super) fn input_schema_text(&self) -> &str {
-        &self.sheet[self.input_schema.clone()]
+        &self.texts[self.input_schema.clone()]
     }
 
     /// The schema of the arguments that its server gets, as JSON.
@@ -190,7 +190,7 @@ impl Tool {
     }
 
     pub(super) fn output_schema_text(&self) -> Option<&str> {
-        self.output_schema.clone().map(|place| &self.sheet[place])
+        self.output_schema.clone().map(|range| &self.texts[range])
     }
 
     /// True if results wrap the value that callers get.
@@ -200,8 +200,8 @@ impl Tool {
 
     /// The schema of the value that callers get.
     fn value_schema_text(&self) -> Option<&str> {
-        let place = self.wrapped_schema.as_ref().or(self.output_schema.as_ref());
-        place.map(|place| &self.sheet[place.clone()])
+        let range = self.wrapped_schema.as_ref().or(self.output_schema.as_ref());
+        range.map(|range| &self.texts[range.clone()])
     }
 
     pub fn has_output_schema(&self) -> bool {

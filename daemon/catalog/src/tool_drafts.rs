@@ -26,7 +26,7 @@ const MAX_NOTED_BYTES: usize = 8 << 20;
 pub(super) struct ToolDrafts {
     drafts: Vec<ToolDraft>,
     /// Schemas and other long texts, shared by the tools.
-    sheet: String,
+    texts: String,
     /// Texts of which each tool gets its own copy.
     words: String,
     search: SignSearch,
@@ -42,7 +42,7 @@ pub(super) struct ToolDraft {
     pub(super) description: Option<Range<usize>>,
     pub(super) whole_description: Option<Range<usize>>,
     pub(super) verb: Option<Range<usize>>,
-    /// A range of the sheet, like the next five.
+    /// A range of `texts`, like the next five.
     pub(super) input_schema: Range<usize>,
     pub(super) output_schema: Option<Range<usize>>,
     /// The complete schemas, if their descriptions are shortened.
@@ -58,7 +58,7 @@ pub(super) struct ToolDraft {
     pub(super) is_for_apps: bool,
     pub(super) key: DigestKey,
     pub(super) definition_key: DigestKey,
-    pub(super) standing: PinStatus,
+    pub(super) pin_status: PinStatus,
     pub(super) signs: Vec<InjectionSign>,
     pub(super) overridden: Option<Arc<OverriddenTool>>,
 }
@@ -97,14 +97,14 @@ impl ToolDrafts {
         let wrapped_schema = wrapped_schema.map(|schema| self.json(&schema));
         let output_schema = schemas.output.take();
         let output_schema = output_schema.map(|schema| self.json(&schema));
-        let output = output_schema.clone().map(|place| &self.sheet[place]);
+        let output = output_schema.clone().map(|range| &self.texts[range]);
         let key = Digest::new()
             .bytes(&mux_typegen::GENERATOR_VERSION.to_le_bytes())
             .text(server)
             .text(&described.name)
             .optional_text(described.title.as_deref())
             .optional_text(description.as_deref())
-            .text(&self.sheet[input_schema.clone()])
+            .text(&self.texts[input_schema.clone()])
             .text(output.unwrap_or("null"))
             .key();
         let needs_task = described.needs_task();
@@ -113,13 +113,13 @@ impl ToolDrafts {
         let idempotent = described.hint("idempotentHint");
         let open_world = described.hint("openWorldHint");
         let extra = self.json(&Value::Object(described.extra));
-        let text_of = |place: &Option<Range<usize>>| place.clone().map(|place| &self.sheet[place]);
+        let text_of = |range: &Option<Range<usize>>| range.clone().map(|range| &self.texts[range]);
         let whole = Digest::new()
             .bytes(&key)
             .optional_text(whole_description.as_deref())
             .optional_text(text_of(&whole_input_schema))
             .optional_text(text_of(&whole_output_schema))
-            .text(&self.sheet[extra.clone()]);
+            .text(&self.texts[extra.clone()]);
         let whole = match &described.overridden {
             Some(overridden) => overridden.add_to(whole),
             None => whole,
@@ -144,7 +144,7 @@ impl ToolDrafts {
             is_for_apps,
             key,
             definition_key: whole.key(),
-            standing: described.standing,
+            pin_status: described.pin_status,
             signs,
             overridden: described.overridden,
         };
@@ -156,7 +156,7 @@ impl ToolDrafts {
         let output = schemas.output.as_ref();
         let output = output.map(|schema| (schema, " (result)"));
         for (schema, side) in [input, output].into_iter().flatten() {
-            if self.schema_notes.len() >= MAX_SCHEMA_NOTES || self.sheet.len() > MAX_NOTED_BYTES {
+            if self.schema_notes.len() >= MAX_SCHEMA_NOTES || self.texts.len() > MAX_NOTED_BYTES {
                 return;
             }
             let notes = normalize(schema).notes.into_iter();
@@ -177,29 +177,29 @@ impl ToolDrafts {
     }
 
     pub(super) fn finish(self, server: &Arc<str>) -> Vec<Arc<Tool>> {
-        let sheet = Arc::<str>::from(self.sheet);
+        let texts = Arc::<str>::from(self.texts);
         let words = self.words;
         let tools = self.drafts.into_iter();
         tools
-            .map(|draft| Arc::new(Tool::new(server, &sheet, &words, draft)))
+            .map(|draft| Arc::new(Tool::new(server, &texts, &words, draft)))
             .collect()
     }
 
     /// Shortens the descriptions of a schema, and keeps the original if any was too long.
     fn shorten(&mut self, schema: &mut Value) -> Option<Range<usize>> {
-        let length = self.sheet.len();
+        let length = self.texts.len();
         let whole = self.json(schema);
         if shorten_schema(schema) {
             return Some(whole);
         }
-        self.sheet.truncate(length);
+        self.texts.truncate(length);
         None
     }
 
     fn json(&mut self, value: &Value) -> Range<usize> {
-        let from = self.sheet.len();
-        self.sheet.push_str(&value.to_string());
-        from..self.sheet.len()
+        let from = self.texts.len();
+        self.texts.push_str(&value.to_string());
+        from..self.texts.len()
     }
 
     fn word(&mut self, word: &str) -> Range<usize> {
@@ -223,7 +223,7 @@ fn readable(described: &mut ToolDescription, schemas: &mut ParsedSchemas, server
             _ => {}
         }
     }
-    if let PinStatus::Changed(change) = &described.standing
+    if let PinStatus::Changed(change) = &described.pin_status
         && change.reaction == ChangeReaction::Refuse
     {
         let mark = pin_status::mark(server, change);

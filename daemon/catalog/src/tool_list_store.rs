@@ -94,16 +94,16 @@ impl ListKey {
 
 /// The tools, instructions, resources and prompts that each server listed when it was last connected.
 pub struct ToolListStore {
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
     /// Lists of tools, resources and prompts as JSON, instructions, and marks of servers that ask for roots, each by its
     /// own key.
     records: Mutex<HashMap<DigestKey, GzipText>>,
 }
 
 impl ToolListStore {
-    pub(super) fn new(shelf: &CacheSlot) -> Self {
+    pub(super) fn new(cache_slot: &CacheSlot) -> Self {
         Self {
-            shelf: shelf.clone(),
+            cache_slot: cache_slot.clone(),
             records: Mutex::default(),
         }
     }
@@ -191,14 +191,14 @@ impl ToolListStore {
         let mut records = self.records.lock();
         if records.get(&key) != Some(&packed) {
             let bytes = packed.bytes().to_vec();
-            self.shelf.put(CacheSpace::Catalogs, key, bytes);
+            self.cache_slot.put(CacheSpace::Catalogs, key, bytes);
             records.insert(key, packed);
         }
     }
 
     fn forget(&self, key: DigestKey) {
         self.records.lock().remove(&key);
-        self.shelf.remove(CacheSpace::Catalogs, key);
+        self.cache_slot.remove(CacheSpace::Catalogs, key);
     }
 }
 
@@ -231,11 +231,11 @@ mod tests {
     #[tokio::test]
     async fn lists_are_kept_across_daemons() {
         let cache = Cache::memory();
-        let shelf = CacheSlot::default();
-        shelf.put_up(cache.clone());
+        let cache_slot = CacheSlot::default();
+        cache_slot.put_up(cache.clone());
         let new = ListKey([1; 32]);
         let asking = ListKey([3; 32]);
-        let remembered = ToolListStore::new(&shelf);
+        let remembered = ToolListStore::new(&cache_slot);
         remembered.keep(&new, &list());
         remembered.keep_roots(&asking);
         assert!(!remembered.keep_instructions(&new, Some("first")));
@@ -244,7 +244,7 @@ mod tests {
         cache.put(CacheSpace::Catalogs, [4; 32], b"rubbish".to_vec());
         cache.flush().await;
 
-        let later = ToolListStore::new(&shelf);
+        let later = ToolListStore::new(&cache_slot);
         later.load(&cache).await;
         let instructions = later.recall_instructions(&new);
         assert_eq!(instructions.as_deref(), Some("Read the manual."));

@@ -31,34 +31,34 @@ impl ToolNames {
             collisions.iter().map(|c| c.spelling.to_string()).collect();
         let exact = names.iter().enumerate();
         let mut by_name: HashMap<String, usize> = exact
-            .map(|(place, (name, _))| ((*name).to_owned(), place))
+            .map(|(index, (name, _))| ((*name).to_owned(), index))
             .collect();
-        for (place, (name, _)) in names.iter().enumerate() {
+        for (index, (name, _)) in names.iter().enumerate() {
             let spelling = spell(name);
             if spelling != *name && !ambiguous.contains(&*spelling) {
-                by_name.entry(spelling.into_owned()).or_insert(place);
+                by_name.entry(spelling.into_owned()).or_insert(index);
             }
         }
-        for (place, (_, shown)) in names.iter().enumerate() {
+        for (index, (_, shown)) in names.iter().enumerate() {
             if let Some(shown) = shown {
-                by_name.entry(shown.clone()).or_insert(place);
+                by_name.entry(shown.clone()).or_insert(index);
             }
         }
         let former = former_spellings(names.iter().map(|(name, _)| *name));
-        for (spelling, place) in former {
-            by_name.entry(spelling).or_insert(place);
+        for (spelling, index) in former {
+            by_name.entry(spelling).or_insert(index);
         }
         Self { by_name, ambiguous }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {
-        if let Some(place) = self.by_name.get(name) {
-            return Some(*place);
+        if let Some(index) = self.by_name.get(name) {
+            return Some(*index);
         }
         // Some segments may be program names, and others the server's own.
         let spelling = Some(name).filter(|name| is_path(name)).map(spell)?;
-        let place = self.by_name.get(&*spelling)?;
-        (!self.ambiguous.contains(&*spelling)).then_some(*place)
+        let index = self.by_name.get(&*spelling)?;
+        (!self.ambiguous.contains(&*spelling)).then_some(*index)
     }
 }
 
@@ -68,9 +68,9 @@ fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(St
         return Vec::new();
     }
     let mut indices: HashMap<Cow<'a, str>, Option<usize>> = HashMap::new();
-    for (place, name) in names.clone().enumerate() {
-        let known = indices.entry(spell_flat(name)).or_insert(Some(place));
-        if *known != Some(place) {
+    for (index, name) in names.clone().enumerate() {
+        let known = indices.entry(spell_flat(name)).or_insert(Some(index));
+        if *known != Some(index) {
             *known = None;
         }
     }

@@ -148,8 +148,8 @@ pub(super) fn apply(
                 .iter()
                 .position(|tool| spell(&tool.name) == spell(written))
         };
-        if let Some(place) = exact.or_else(spelled) {
-            meant.push((place, written, read));
+        if let Some(index) = exact.or_else(spelled) {
+            meant.push((index, written, read));
         } else {
             let names = tools.iter().map(|tool| tool.name.as_str());
             let suggestion = suggestion(written, names);
@@ -168,19 +168,19 @@ pub(super) fn apply(
     let renamed: HashSet<usize> = meant
         .iter()
         .filter(|(_, _, read)| read.is_ok_and(|read| read.name.is_some()))
-        .map(|(place, _, _)| *place)
+        .map(|(index, _, _)| *index)
         .collect();
     let mut tools: Vec<Option<ToolDescription>> = tools.into_iter().map(Some).collect();
-    for (place, written, read) in meant {
+    for (index, written, read) in meant {
         // A second override of the tool is a separate error.
-        let Some(tool) = tools[place].take() else {
+        let Some(tool) = tools[index].take() else {
             continue;
         };
         let own = tool.name.clone();
         let taken = |name: &str| {
             let mut others = names.iter().enumerate();
             others.any(|(other, its)| {
-                other != place && !renamed.contains(&other) && *its == spell(name)
+                other != index && !renamed.contains(&other) && *its == spell(name)
             })
         };
         let applied = read.map_err(str::to_owned).and_then(|read| {
@@ -192,7 +192,7 @@ pub(super) fn apply(
             }
         });
         match applied {
-            Ok(tool) => tools[place] = Some(tool),
+            Ok(tool) => tools[index] = Some(tool),
             Err(problem) => mistakes.push(OverrideMistake {
                 written: written.to_owned(),
                 tool: Some(own),

@@ -204,7 +204,7 @@ impl ToolSet {
         let all = self.tools.iter().enumerate();
         let overridden = all.filter(|(_, tool)| tool.overridden.is_some());
         self.overridden = overridden
-            .map(|(place, tool)| (tool.server_name().to_owned(), place))
+            .map(|(index, tool)| (tool.server_name().to_owned(), index))
             .collect();
         self.has_groups = self.tools.iter().any(|tool| is_path(&tool.name));
         self.warnings.extend(ambiguous);
@@ -215,14 +215,14 @@ impl ToolSet {
     }
 
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.names.find(name).map(|place| &self.tools[place])
+        self.names.find(name).map(|index| &self.tools[index])
     }
 
     /// The tool with exactly this server name, regardless of the user's name for it.
     pub fn find_by_server_name(&self, name: &str) -> Option<&Arc<Tool>> {
-        let place = self.overridden.get(name).copied();
-        let place = place.or_else(|| self.names.find(name))?;
-        Some(&self.tools[place]).filter(|tool| tool.server_name() == name)
+        let index = self.overridden.get(name).copied();
+        let index = index.or_else(|| self.names.find(name))?;
+        Some(&self.tools[index]).filter(|tool| tool.server_name() == name)
     }
 
     /// The tools whose names start with this one and a dot.

@@ -20,7 +20,7 @@ use mux_text::digest::DigestKey;
 const MAX_COUNTED_TOOLS: usize = 4096;
 
 pub(super) struct ToolUsage {
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
     counts: Mutex<HashMap<DigestKey, CallCount>>,
     /// Nothing is written before the load, which would overwrite the stored counts.
     is_loaded: AtomicBool,
@@ -34,9 +34,9 @@ struct CallCount {
 }
 
 impl ToolUsage {
-    pub(super) fn new(shelf: &CacheSlot) -> Self {
+    pub(super) fn new(cache_slot: &CacheSlot) -> Self {
         Self {
-            shelf: shelf.clone(),
+            cache_slot: cache_slot.clone(),
             counts: Mutex::default(),
             is_loaded: AtomicBool::new(false),
         }
@@ -92,7 +92,7 @@ impl ToolUsage {
 
     fn write(&self, key: DigestKey, count: &mut CallCount) {
         let bytes = count.calls.to_le_bytes().to_vec();
-        self.shelf.put(CacheSpace::Usage, key, bytes);
+        self.cache_slot.put(CacheSpace::Usage, key, bytes);
         count.written = count.calls;
     }
 
@@ -129,9 +129,9 @@ mod tests {
         let tools = ToolSet::new("s", described.into(), &[], &ToolOverrides::default());
         let [often, once, never] = names.map(|name| tools.find(name).unwrap());
         let cache = Cache::memory();
-        let shelf = CacheSlot::default();
-        shelf.put_up(cache.clone());
-        let usage = ToolUsage::new(&shelf);
+        let cache_slot = CacheSlot::default();
+        cache_slot.put_up(cache.clone());
+        let usage = ToolUsage::new(&cache_slot);
         usage.load(&cache).await;
         for _ in 0..15 {
             usage.count(often);
@@ -140,7 +140,7 @@ mod tests {
         usage.save();
         cache.flush().await;
 
-        let later = ToolUsage::new(&shelf);
+        let later = ToolUsage::new(&cache_slot);
         later.count(often);
         later.load(&cache).await;
         let levels = [often, once, never].map(|tool| later.level(tool));

@@ -57,7 +57,7 @@ impl TypeTextAudience {
 }
 
 pub(super) struct TypeTexts {
-    shelf: CacheSlot,
+    cache_slot: CacheSlot,
     /// The latest texts for the checker, newest first: agents that see different tools take turns.
     last: Mutex<Vec<RecentTypeText>>,
     /// One text is generated at a time: generating takes several times the text's length in memory, and waiting callers
@@ -70,16 +70,16 @@ struct RecentTypeText {
     /// The digest under which the text is stored, computed from its reader's view.
     lasting: DigestKey,
     /// The version of the learned shapes. A newer version makes the text obsolete.
-    lessons: u64,
+    shapes_version: u64,
     types: TypeDeclarations,
     /// The key for storing the text, unless it is already stored.
     unwritten: Option<DigestKey>,
 }
 
 impl TypeTexts {
-    pub(super) fn new(shelf: &CacheSlot) -> Self {
+    pub(super) fn new(cache_slot: &CacheSlot) -> Self {
         Self {
-            shelf: shelf.clone(),
+            cache_slot: cache_slot.clone(),
             last: Mutex::default(),
             making: Semaphore::new(1),
         }
@@ -96,7 +96,7 @@ impl TypeTexts {
             return made(servers, learned, wording, reader).await;
         }
         let quick = quick_basis(servers, learned, reader);
-        let lessons = learned.version();
+        let shapes_version = learned.version();
         if let Some(types) = self.lately(&quick) {
             return types;
         }
@@ -123,12 +123,12 @@ impl TypeTexts {
             }
         };
         let mut last = self.last();
-        last.retain(|last| last.lessons == lessons);
+        last.retain(|last| last.shapes_version == shapes_version);
         last.truncate(MAX_KEPT_TYPE_TEXTS - 1);
         let made = RecentTypeText {
             basis: quick,
             lasting,
-            lessons,
+            shapes_version,
             types: types.clone(),
             unwritten,
         };
@@ -138,7 +138,7 @@ impl TypeTexts {
 
     /// Loads a text that an earlier daemon generated.
     async fn kept(&self, basis: DigestKey) -> Option<TypeDeclarations> {
-        let bytes = self.shelf.get(CacheSpace::Types, basis).await?;
+        let bytes = self.cache_slot.get(CacheSpace::Types, basis).await?;
         let read = move || {
             let (held, text) = TypesText::kept(bytes)?;
             if text.len() >= MEMORY_TRIM_TEXT_BYTES {
@@ -154,8 +154,8 @@ impl TypeTexts {
 
     fn lately(&self, basis: &DigestKey) -> Option<TypeDeclarations> {
         let mut last = self.last();
-        let place = last.iter().position(|last| last.basis == *basis)?;
-        last[..=place].rotate_right(1);
+        let index = last.iter().position(|last| last.basis == *basis)?;
+        last[..=index].rotate_right(1);
         Some(last[0].types.clone())
     }
 
@@ -167,7 +167,7 @@ impl TypeTexts {
                 continue;
             };
             let text = last.types.text.packed();
-            self.shelf
+            self.cache_slot
                 .put(CacheSpace::Types, basis, text.bytes().to_vec());
         }
     }

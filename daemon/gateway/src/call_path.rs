@@ -69,7 +69,7 @@ impl<'a> CallPath<'a> {
         entry: &'a mut CallAuditGuard,
         meter: &'a mut CallMeter,
     ) -> Result<Self, Fault> {
-        let mut context = call.asking;
+        let mut context = call.context;
         context.scope = gateway.scope_now(&context);
         let ResolvedTarget { server, tool, raw } =
             gateway.resolve_server(call.target, &context.scope)?;

@@ -297,7 +297,7 @@ impl CallerQuestion {
         // A rule that names `graphql` takes into account that it accepts any document.
         let defaults_count = !function.takes_any_document() || own.is_default();
         let mut judged = PolicyJudgment::of(own);
-        let mut asking = BTreeSet::new();
+        let mut identities = BTreeSet::new();
         let mut known = HashSet::new();
         let mut reached = Vec::new();
         let mut fault = None;
@@ -328,7 +328,7 @@ impl CallerQuestion {
                 return ControlFlow::Continue(());
             }
             if verdict.action == RuleAction::Ask {
-                asking.insert(verdict_identity(&verdict));
+                identities.insert(verdict_identity(&verdict));
             }
             if strictness(&verdict) > strictness(&judged.verdict) {
                 (judged.verdict, judged.through) = (verdict, Some(call));
@@ -338,16 +338,16 @@ impl CallerQuestion {
                 RuleAction::Allow | RuleAction::Ask => ControlFlow::Continue(()),
             }
         };
-        let reach = function.equivalent_fields(arguments, &mut judge);
+        let effects = function.equivalent_fields(arguments, &mut judge);
         if let Some(fault) = fault {
             return Err(fault);
         }
-        let reach = match reach {
-            Ok(reach) => reach,
+        let effects = match effects {
+            Ok(effects) => effects,
             Err(DocumentError::Stopped) => CallEffects::default(),
             Err(error) => return Err(document_fault(&error).path(&self.target.path)),
         };
-        if reach.may_destroy {
+        if effects.may_destroy {
             let arguments = Value::Object(arguments.clone());
             let target = self.target.as_destructive();
             let own =
@@ -359,12 +359,12 @@ impl CallerQuestion {
             }
         }
         if judged.verdict.action == RuleAction::Ask {
-            asking.insert(verdict_identity(&judged.verdict));
-            asking.extend(reached);
-            judged.identity = asking.into_iter().collect::<Vec<_>>().join("\n");
+            identities.insert(verdict_identity(&judged.verdict));
+            identities.extend(reached);
+            judged.identity = identities.into_iter().collect::<Vec<_>>().join("\n");
         }
         let is_denied = judged.verdict.action == RuleAction::Deny;
-        Ok((judged, reach.undecided.filter(|_| !is_denied)))
+        Ok((judged, effects.undecided.filter(|_| !is_denied)))
     }
 
     /// The verdict on a field's tool with its arguments in this document. An error if no call could reach the tool.

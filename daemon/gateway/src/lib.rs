@@ -126,7 +126,7 @@ pub struct ToolCall {
     pub declared_only: bool,
     /// A timeout shorter than the server's own.
     pub within: Option<Duration>,
-    pub asking: CallContext,
+    pub context: CallContext,
 }
 
 /// The tool that a call names.
@@ -236,7 +236,9 @@ impl Gateway {
     pub async fn call(&self, call: ToolCall, observer: &dyn CallObserver) -> Result<String, Fault> {
         let path = requested_path(&call.target);
         let arguments = call.arguments.as_json();
-        let mut entry = self.audit.begin_call(&path, arguments, &call.asking.caller);
+        let mut entry = self
+            .audit
+            .begin_call(&path, arguments, &call.context.caller);
         let mut meter = self.upstreams.metrics().begin_call();
         let outcome = match CallPath::begin(self, call, observer, &mut entry, &mut meter) {
             Ok(path) => path.run().await,

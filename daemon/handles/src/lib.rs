@@ -79,10 +79,10 @@ struct KeepFailureState {
 impl StoredValues {
     /// Opens the folder and loads its files in the background. Must be called inside a tokio runtime.
     /// `key_file` has the secret of the names, and is created if it does not exist.
-    pub fn open(folder: PathBuf, key_file: PathBuf, terms: StoredValueLimits) -> Self {
+    pub fn open(folder: PathBuf, key_file: PathBuf, limits: StoredValueLimits) -> Self {
         let (sender, opened) = watch::channel(false);
         let inner = Arc::new(StoredValuesInner {
-            store: ValueStore::new(folder, key_file, terms),
+            store: ValueStore::new(folder, key_file, limits),
             opened,
             disk_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_DISK_TASKS)),
             refusal: Mutex::default(),
@@ -115,8 +115,8 @@ impl StoredValues {
         }
     }
 
-    pub fn set_limits(&self, terms: StoredValueLimits) {
-        self.inner.store.update_limits(terms);
+    pub fn set_limits(&self, limits: StoredValueLimits) {
+        self.inner.store.update_limits(limits);
     }
 
     /// The size above which a value is stored.

@@ -8,7 +8,7 @@ use super::*;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-fn terms(quota: u64, inline: usize) -> StoredValueLimits {
+fn limits(quota: u64, inline: usize) -> StoredValueLimits {
     StoredValueLimits {
         quota,
         keep_for: HOUR,
@@ -17,7 +17,7 @@ fn terms(quota: u64, inline: usize) -> StoredValueLimits {
 }
 
 fn open(home: &Path) -> StoredValues {
-    StoredValues::open(home.join("results"), home.join("key"), terms(1 << 20, 100))
+    StoredValues::open(home.join("results"), home.join("key"), limits(1 << 20, 100))
 }
 
 /// JSON of `bytes` bytes that repeats this letter.
@@ -179,7 +179,7 @@ async fn quota_is_enforced_by_evicting_least_recently_used_values() {
     let handles = StoredValues::open(
         home.path().join("results"),
         home.path().join("key"),
-        terms(2500, 100),
+        limits(2500, 100),
     );
     let a = stored(&handles, &long('a', 1000)).await;
     let b = stored(&handles, &long('b', 1000)).await;
@@ -208,7 +208,7 @@ async fn quota_is_enforced_by_evicting_least_recently_used_values() {
     let next = StoredValues::open(
         home.path().join("results"),
         home.path().join("key"),
-        terms(1500, 100),
+        limits(1500, 100),
     );
     assert!(all(&next, &c).await.is_ok());
     assert_eq!(names(home.path()).len(), 1);
@@ -229,7 +229,7 @@ async fn value_expires_by_the_mtime_of_its_file() {
     assert_eq!(names(home.path()), [new.handle.as_str()]);
     second.set_limits(StoredValueLimits {
         keep_for: Duration::ZERO,
-        ..terms(1 << 20, 100)
+        ..limits(1 << 20, 100)
     });
     assert_eq!(kind(&second, &new).await, FaultKind::NotFound);
     assert_eq!(names(home.path()), Vec::<String>::new());
@@ -281,7 +281,7 @@ async fn concurrent_stores_keep_the_index_consistent() {
     let handles = StoredValues::open(
         home.path().join("results"),
         home.path().join("key"),
-        terms(20_000, 100),
+        limits(20_000, 100),
     );
     let one = |number: usize| {
         let handles = handles.clone();

@@ -202,87 +202,87 @@ mod tests {
 
     /// Inserts a value of `bytes` for an owner. Returns the evicted values.
     fn keep(
-        shelf: &mut ValueIndex,
+        index: &mut ValueIndex,
         name: &str,
         of: &ValueOwner,
         bytes: u64,
         quota: u64,
     ) -> Vec<HandleName> {
-        let gone = shelf.evict_until_fits(bytes, of, quota);
-        shelf.insert(HandleName::of(name), of, bytes, SystemTime::now(), true);
+        let gone = index.evict_until_fits(bytes, of, quota);
+        index.insert(HandleName::of(name), of, bytes, SystemTime::now(), true);
         gone
     }
 
     #[test]
     fn least_recently_used_value_is_evicted() {
         let [a, b, c] = ["a", "b", "c"].map(HandleName::of);
-        let mut shelf = ValueIndex::default();
+        let mut index = ValueIndex::default();
         let us = owner("us");
         let now = SystemTime::now();
         for name in [&a, &b, &c] {
-            shelf.insert(name.clone(), &us, 10, now, true);
+            index.insert(name.clone(), &us, 10, now, true);
         }
-        assert!(shelf.evict_until_fits(0, &us, 30).is_empty());
-        assert_eq!(shelf.touch(&a), Some((10, true)));
-        assert_eq!(shelf.evict_until_fits(5, &us, 30), [b]);
-        shelf.insert(c.clone(), &us, 12, now, false);
-        assert_eq!((shelf.bytes(), shelf.len()), (22, 2));
-        assert_eq!(shelf.evict_until_fits(30, &us, 30), [a, c]);
-        assert_eq!((shelf.bytes(), shelf.len()), (0, 0));
-        assert!(shelf.owners.is_empty());
-        assert!(shelf.evict_until_fits(u64::MAX, &us, 1).is_empty());
+        assert!(index.evict_until_fits(0, &us, 30).is_empty());
+        assert_eq!(index.touch(&a), Some((10, true)));
+        assert_eq!(index.evict_until_fits(5, &us, 30), [b]);
+        index.insert(c.clone(), &us, 12, now, false);
+        assert_eq!((index.bytes(), index.len()), (22, 2));
+        assert_eq!(index.evict_until_fits(30, &us, 30), [a, c]);
+        assert_eq!((index.bytes(), index.len()), (0, 0));
+        assert!(index.owners.is_empty());
+        assert!(index.evict_until_fits(u64::MAX, &us, 1).is_empty());
     }
 
     #[test]
     fn owner_with_the_largest_share_is_evicted_first() {
-        let mut shelf = ValueIndex::default();
+        let mut index = ValueIndex::default();
         let quiet = owner("quiet");
         let greedy = owner("greedy");
-        keep(&mut shelf, "mine", &quiet, 40, 100);
+        keep(&mut index, "mine", &quiet, 40, 100);
         for number in 0..50 {
-            let gone = keep(&mut shelf, &format!("flood {number}"), &greedy, 20, 100);
+            let gone = keep(&mut index, &format!("flood {number}"), &greedy, 20, 100);
             assert!(!gone.contains(&HandleName::of("mine")));
         }
-        assert_eq!((shelf.bytes(), shelf.len()), (100, 4));
+        assert_eq!((index.bytes(), index.len()), (100, 4));
         // The owner with the smaller share gets room from the larger one.
-        let gone = keep(&mut shelf, "mine too", &quiet, 10, 100);
+        let gone = keep(&mut index, "mine too", &quiet, 10, 100);
         assert_eq!(gone, [HandleName::of("flood 47")]);
         // A single owner may use the whole quota.
-        let mut shelf = ValueIndex::default();
+        let mut index = ValueIndex::default();
         for number in 0..5 {
-            assert!(keep(&mut shelf, &format!("{number}"), &greedy, 20, 100).is_empty());
+            assert!(keep(&mut index, &format!("{number}"), &greedy, 20, 100).is_empty());
         }
     }
 
     #[test]
     fn shared_value_stays_until_no_owner_has_room() {
-        let mut shelf = ValueIndex::default();
+        let mut index = ValueIndex::default();
         let quiet = owner("quiet");
         let greedy = owner("greedy");
-        keep(&mut shelf, "same", &quiet, 40, 100);
-        keep(&mut shelf, "same", &greedy, 40, 100);
-        assert_eq!((shelf.bytes(), shelf.len()), (40, 1));
+        keep(&mut index, "same", &quiet, 40, 100);
+        keep(&mut index, "same", &greedy, 40, 100);
+        assert_eq!((index.bytes(), index.len()), (40, 1));
         for number in 0..10 {
-            keep(&mut shelf, &format!("flood {number}"), &greedy, 20, 100);
+            keep(&mut index, &format!("flood {number}"), &greedy, 20, 100);
         }
-        assert_eq!(shelf.touch(&HandleName::of("same")), Some((40, true)));
-        assert_eq!(shelf.remove(&HandleName::of("same")), [quiet]);
-        let rest: u64 = shelf.owners.values().map(|share| share.bytes).sum();
-        assert_eq!((rest, shelf.owners.len()), (shelf.bytes(), 1));
+        assert_eq!(index.touch(&HandleName::of("same")), Some((40, true)));
+        assert_eq!(index.remove(&HandleName::of("same")), [quiet]);
+        let rest: u64 = index.owners.values().map(|share| share.bytes).sum();
+        assert_eq!((rest, index.owners.len()), (index.bytes(), 1));
     }
 
     #[test]
     fn old_values_expire_and_future_timestamps_count_as_new() {
         let [old, new, future] = ["old", "new", "future"].map(HandleName::of);
-        let mut shelf = ValueIndex::default();
+        let mut index = ValueIndex::default();
         let hour = Duration::from_hours(1);
         let now = SystemTime::now();
         let us = owner("us");
-        shelf.insert(old.clone(), &us, 1, now - 2 * hour, true);
-        shelf.insert(new, &us, 1, now, true);
-        shelf.insert(future, &us, 1, now + 2 * hour, true);
-        assert_eq!(shelf.take_expired(hour), [old]);
-        assert_eq!(shelf.len(), 2);
-        assert_eq!(shelf.take_expired(Duration::ZERO).len(), 2);
+        index.insert(old.clone(), &us, 1, now - 2 * hour, true);
+        index.insert(new, &us, 1, now, true);
+        index.insert(future, &us, 1, now + 2 * hour, true);
+        assert_eq!(index.take_expired(hour), [old]);
+        assert_eq!(index.len(), 2);
+        assert_eq!(index.take_expired(Duration::ZERO).len(), 2);
     }
 }

@@ -46,28 +46,28 @@ pub(super) struct ValueStore {
     key_file: PathBuf,
     /// Read when it is first needed.
     key: OnceLock<NameKey>,
-    terms: RwLock<StoredValueLimits>,
+    limits: RwLock<StoredValueLimits>,
     /// Locked only on blocking threads, which hold it while they write a file.
-    shelf: Mutex<ValueIndex>,
+    index: Mutex<ValueIndex>,
 }
 
 impl ValueStore {
-    pub(super) fn new(folder: PathBuf, key_file: PathBuf, terms: StoredValueLimits) -> Self {
+    pub(super) fn new(folder: PathBuf, key_file: PathBuf, limits: StoredValueLimits) -> Self {
         Self {
             folder: ValueFolder::new(folder),
             key_file,
             key: OnceLock::new(),
-            terms: RwLock::new(terms),
-            shelf: Mutex::default(),
+            limits: RwLock::new(limits),
+            index: Mutex::default(),
         }
     }
 
-    pub(super) fn update_limits(&self, terms: StoredValueLimits) {
-        *self.terms.write() = terms;
+    pub(super) fn update_limits(&self, limits: StoredValueLimits) {
+        *self.limits.write() = limits;
     }
 
     pub(super) fn limits(&self) -> StoredValueLimits {
-        *self.terms.read()
+        *self.limits.read()
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -76,7 +76,7 @@ impl ValueStore {
 
     #[cfg(all(test, unix))]
     pub(super) fn bytes(&self) -> u64 {
-        self.shelf().bytes()
+        self.index().bytes()
     }
 
     /// Loads the files of earlier daemons, and removes expired and excess ones.
@@ -93,25 +93,25 @@ impl ValueStore {
                 return;
             }
         };
-        let mut shelf = self.shelf();
+        let mut index = self.index();
         let left = ValueOwner::default();
         for (name, bytes, stored) in found {
-            shelf.insert(name, &left, bytes, stored, false);
+            index.insert(name, &left, bytes, stored, false);
         }
-        let terms = self.limits();
-        let expired = shelf.take_expired(terms.keep_for);
-        let surplus = shelf.evict_until_fits(0, &left, terms.quota);
+        let limits = self.limits();
+        let expired = index.take_expired(limits.keep_for);
+        let surplus = index.evict_until_fits(0, &left, limits.quota);
         self.remove(expired.into_iter().chain(surplus));
         debug!(
-            values = shelf.len(),
-            bytes = shelf.bytes(),
+            values = index.len(),
+            bytes = index.bytes(),
             "loaded stored values"
         );
     }
 
     pub(super) fn remove_expired(&self) {
-        let mut shelf = self.shelf();
-        self.remove(shelf.take_expired(self.limits().keep_for));
+        let mut index = self.index();
+        self.remove(index.take_expired(self.limits().keep_for));
     }
 
     /// The key of names, from its file, which is created if it does not exist.
@@ -125,30 +125,30 @@ impl ValueStore {
     }
 
     pub(super) fn keep(&self, text: &str, owner: &ValueOwner) -> Result<Handle, KeepError> {
-        let terms = self.limits();
+        let limits = self.limits();
         let bytes = text.len() as u64;
-        if bytes > terms.quota {
-            let quota = terms.quota;
+        if bytes > limits.quota {
+            let quota = limits.quota;
             return Err(KeepError::OverQuota { quota });
         }
         let name = self.key()?.name_of(text.as_bytes());
-        let mut shelf = self.shelf();
+        let mut index = self.index();
         let now = SystemTime::now();
         // A file from before the start may be damaged: write it again.
-        if !(shelf.is_verified(&name) && self.folder.reset_age(&name, now)) {
-            let others = shelf.remove(&name);
-            self.remove(shelf.evict_until_fits(bytes, owner, terms.quota));
+        if !(index.is_verified(&name) && self.folder.reset_age(&name, now)) {
+            let others = index.remove(&name);
+            self.remove(index.evict_until_fits(bytes, owner, limits.quota));
             self.folder.write(&name, text)?;
             for other in &others {
-                shelf.insert(name.clone(), other, bytes, now, true);
+                index.insert(name.clone(), other, bytes, now, true);
             }
         }
-        shelf.insert(name.clone(), owner, bytes, now, true);
+        index.insert(name.clone(), owner, bytes, now, true);
         Ok(Handle {
             handle: name.to_string(),
             bytes,
             preview: text.chars().take(PREVIEW_CHARS).collect(),
-            expires_ms: millis(terms.keep_for),
+            expires_ms: millis(limits.keep_for),
         })
     }
 
@@ -185,9 +185,9 @@ impl ValueStore {
     /// The length of a value that exists and whose content matches its name.
     fn find_verified(&self, name: &HandleName) -> Result<u64, Fault> {
         let (bytes, verified) = {
-            let mut shelf = self.shelf();
-            self.remove(shelf.take_if_expired(name, self.limits().keep_for));
-            shelf
+            let mut index = self.index();
+            self.remove(index.take_if_expired(name, self.limits().keep_for));
+            index
                 .touch(name)
                 .ok_or_else(|| self.unknown_value_fault(name))?
         };
@@ -200,7 +200,7 @@ impl ValueStore {
                     self.damaged_value_fault(name, &io::Error::other("its content has changed"))
                 );
             }
-            self.shelf().set_verified(name);
+            self.index().set_verified(name);
         }
         Ok(bytes)
     }
@@ -208,11 +208,11 @@ impl ValueStore {
     fn damaged_value_fault(&self, name: &HandleName, error: &io::Error) -> Fault {
         if error.kind() == io::ErrorKind::NotFound {
             // The value was just evicted, or the cache was cleared.
-            self.shelf().remove(name);
+            self.index().remove(name);
             return self.unknown_value_fault(name);
         }
         warn!(%name, %error, "removing a damaged stored value");
-        self.shelf().remove(name);
+        self.index().remove(name);
         self.folder.remove(name);
         Fault::new(
             FaultKind::NotFound,
@@ -222,12 +222,12 @@ impl ValueStore {
     }
 
     fn unknown_value_fault(&self, name: &HandleName) -> Fault {
-        let terms = self.limits();
+        let limits = self.limits();
         Fault::new(FaultKind::NotFound, format!("no value is kept as {name}")).hint(format!(
             "values are kept for {}, and at most {} bytes in total (`kept_for` and `kept` in [limits] \
              of config.toml); recreate it",
-            humantime::format_duration(terms.keep_for),
-            terms.quota
+            humantime::format_duration(limits.keep_for),
+            limits.quota
         ))
     }
 
@@ -237,8 +237,8 @@ impl ValueStore {
         }
     }
 
-    fn shelf(&self) -> MutexGuard<'_, ValueIndex> {
-        self.shelf.lock()
+    fn index(&self) -> MutexGuard<'_, ValueIndex> {
+        self.index.lock()
     }
 }
 

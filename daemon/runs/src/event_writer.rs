@@ -168,14 +168,14 @@ mod tests {
     use mux_settings::StoredValueLimits;
 
     fn recorder(folder: &std::path::Path) -> Arc<EventWriter> {
-        let terms = StoredValueLimits {
+        let limits = StoredValueLimits {
             inline: 1000,
             ..StoredValueLimits::default()
         };
         let run = RunJournal::new("a-1".into(), Program::default(), JournalOptions::default());
         EventWriter::new(
             run,
-            StoredValues::open(folder.to_owned(), folder.join("key"), terms),
+            StoredValues::open(folder.to_owned(), folder.join("key"), limits),
         )
     }
 

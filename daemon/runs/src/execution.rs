@@ -71,13 +71,16 @@ impl Runs {
         };
         let gateway = Arc::clone(&self.gateway);
         let approvals = self.gateway.approvals();
-        if let (Some(former), Some(calls)) = (run.resumes.clone(), resumed_calls) {
+        if let (Some(resumed), Some(calls)) = (run.resumes.clone(), resumed_calls) {
             if let Err(fault) = approvals.take_over(&run).await {
                 let kind = fault.kind;
                 finish.set_outcome(Err(fault));
                 return Some(kind);
             }
-            writer.push(EventKind::Resumed { run: former, calls });
+            writer.push(EventKind::Resumed {
+                run: resumed,
+                calls,
+            });
         }
         let mut context =
             RunContext::new(gateway, handles.clone(), call_context, Arc::clone(&writer));

@@ -223,7 +223,7 @@ impl Runs {
         let max_call_bytes = if spec.record {
             MAX_RECORDING_BYTES
         } else {
-            self.gateway.approvals().terms().log
+            self.gateway.approvals().settings().log
         };
         let mut options = JournalOptions {
             // A drain does not wait for readers of a detached run.

@@ -49,7 +49,7 @@ pub struct ProgramChecker {
     upstreams: Arc<Upstreams>,
     pool: Pool,
     checker: Arc<Checker>,
-    terms: Mutex<CheckModes>,
+    modes: Mutex<CheckModes>,
 }
 
 impl ProgramChecker {
@@ -58,13 +58,13 @@ impl ProgramChecker {
             upstreams,
             pool,
             checker,
-            terms: Mutex::default(),
+            modes: Mutex::default(),
         }
     }
 
-    pub fn set_checks(&self, terms: CheckModes) {
-        self.checker.set_compiler(terms.compiler.clone());
-        *self.checks() = terms;
+    pub fn set_checks(&self, modes: CheckModes) {
+        self.checker.set_compiler(modes.compiler.clone());
+        *self.checks() = modes;
     }
 
     pub fn status(&self) -> CheckerStatus {
@@ -227,7 +227,7 @@ impl ProgramChecker {
     }
 
     fn checks(&self) -> MutexGuard<'_, CheckModes> {
-        self.terms.lock()
+        self.modes.lock()
     }
 }
 

@@ -138,7 +138,7 @@ impl RunContext {
             arguments: CallArguments::Json(arguments),
             declared_only: false,
             within: None,
-            asking: self.call_context,
+            context: self.call_context,
         };
         let value = self.gateway.call(call, &self.observer).await?;
         store_if_too_long(value, &self.handles).await

@@ -303,11 +303,11 @@ impl ToolDiscovery<'_> {
                 .iter()
                 .map(|tool| catalog.use_level(tool, &self.viewer.reader));
             let levels: Vec<u32> = levels.collect();
-            let is_read_only = |place: usize| in_order[place].read_only == Some(true);
+            let is_read_only = |index: usize| in_order[index].read_only == Some(true);
             servers.push(InventoryServer {
                 server: server.to_owned(),
                 spelled: spell(server).into_owned(),
-                order: inventory::by_need(&names, |place| levels[place], is_read_only),
+                order: inventory::by_need(&names, |index| levels[index], is_read_only),
                 levels,
                 tools: names,
                 purpose: tools.purpose(MAX_PURPOSE_CHARS),

@@ -380,7 +380,7 @@ impl Daemon {
         upstreams.set_start_limit(allowed.starts);
         // Pending approvals must not be dropped because of a default.
         let approvals = is_said.then(|| self.gateway.approvals());
-        approvals.inspect(|of| of.set_terms(settings.approvals.clone()));
+        approvals.inspect(|of| of.set_settings(settings.approvals.clone()));
         self.runs.history().set_limits(HistoryLimits {
             keep: settings.history.keep,
             size: settings.history.size,

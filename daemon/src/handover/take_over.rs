@@ -139,7 +139,7 @@ impl Predecessor {
         awaited: IncomingSessions,
         upstreams: Arc<Upstreams>,
         approvals: Arc<Approvals>,
-        former: Arc<PredecessorRuns>,
+        runs: Arc<PredecessorRuns>,
     ) {
         // If so, `PredecessorRuns::follow` ends the wait for its runs.
         let mut is_followed = false;
@@ -148,8 +148,8 @@ impl Predecessor {
                 Ok(Some(PredecessorFrame::Door {})) => match self.connection() {
                     Ok(stream) => {
                         is_followed = true;
-                        let former = Arc::clone(&former);
-                        tokio::spawn(async move { former.follow(stream).await });
+                        let runs = Arc::clone(&runs);
+                        tokio::spawn(async move { runs.follow(stream).await });
                     }
                     Err(error) => warn!(%error, "cannot follow the runs of the predecessor"),
                 },
@@ -179,7 +179,7 @@ impl Predecessor {
             keeper.end_unclaimed();
         }
         if !is_followed {
-            former.come();
+            runs.come();
         }
         approvals.read_left_by_predecessor(Vec::new()).await;
     }

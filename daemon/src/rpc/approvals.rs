@@ -117,7 +117,7 @@ pub(super) async fn resume(
         ResumeTarget::As(run) => {
             let run = if let Ok(run) = daemon.runs.find(&run, &access) {
                 run.id.clone()
-            } else if let Some(info) = daemon.former.info(&run, &access).await {
+            } else if let Some(info) = daemon.predecessor.info(&run, &access).await {
                 info.run
             } else {
                 // The error names the id that was requested, not the run that it stands for.
@@ -184,7 +184,7 @@ fn approval_info(
     };
     let since = view.since.duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = approvals
-        .terms()
+        .settings()
         .wait
         .checked_sub(view.since.elapsed().unwrap_or_default());
     wire::ApprovalInfo {

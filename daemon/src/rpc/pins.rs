@@ -105,7 +105,7 @@ fn pin_info(tool: &Tool, pinned: &PinnedTool) -> wire::PinInfo {
     let digest = change.map(|change| change.digest).or(pinned.digest);
     wire::PinInfo {
         name: tool.name.clone(),
-        standing: match (&tool.standing, pinned.digest) {
+        standing: match (&tool.pin_status, pinned.digest) {
             (PinStatus::Changed(_), _) if tool.is_refused() => wire::PinStanding::Refused,
             (PinStatus::Changed(_), _) => wire::PinStanding::Changed,
             (PinStatus::New, _) => wire::PinStanding::New,
@@ -116,7 +116,7 @@ fn pin_info(tool: &Tool, pinned: &PinnedTool) -> wire::PinInfo {
         since_ms: pinned.since.map(|seconds| seconds.saturating_mul(1000)),
         before: change.and_then(|change| readable_definition(change.before.as_deref()?)),
         now: change.and_then(|change| readable_definition(&change.now)),
-        note: tool.standing.note().map(str::to_owned),
+        note: tool.pin_status.note().map(str::to_owned),
         changed_paths: change
             .map(|change| change.changed_paths.clone())
             .unwrap_or_default(),

@@ -36,7 +36,7 @@ pub(super) async fn explain(
     request: wire::ExplainPolicyRequest,
 ) -> wire::Result<wire::PolicyExplanation> {
     let own = connection.origin();
-    let place = match &request.workspace {
+    let workplace = match &request.workspace {
         None => connection.workplace(),
         Some(dir) => daemon.workplace_at(dir).await,
     };
@@ -44,7 +44,7 @@ pub(super) async fn explain(
     let client = request.client.as_deref().unwrap_or(&own.client);
     let agent = request.agent.as_deref();
     let origin = ClientOrigin::new(client, agent, workspace);
-    let scopes = |agent| daemon.gateway.scope(agent, &place);
+    let scopes = |agent| daemon.gateway.scope(agent, &workplace);
     let scope = scopes(agent);
     let sight = scopes(None);
     let arguments = match (request.arguments, request.typed) {

@@ -60,7 +60,7 @@ pub(super) async fn revoke(
 
 /// Applies the change to the runs that continue in the predecessor, too.
 pub(super) async fn apply_to_predecessor(daemon: &Daemon) {
-    for problem in daemon.former.reload().await {
+    for problem in daemon.predecessor.reload().await {
         warn!(problem, "problem of the predecessor");
     }
 }

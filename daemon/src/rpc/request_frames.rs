@@ -183,14 +183,14 @@ mod tests {
         let mut daemon = RequestFrames::<_, Value>::new(theirs, CancellationToken::new());
         let heavy = request(7, &format!("[{}{{}}]", "{},".repeat(MAX_JSON_WEIGHT / 4)));
         let long = request(8, &format!("{:?}", "x".repeat(MIN_OFFLOAD_BYTES)));
-        let asking = async {
+        let requesting = async {
             for frame in [heavy, long, request(9, "1")] {
                 client.send(Bytes::from(frame)).await.unwrap();
             }
             client.next().await.unwrap().unwrap()
         };
         let serving = async { [daemon.next().await, daemon.next().await] };
-        let (refusal, requests) = tokio::join!(asking, serving);
+        let (refusal, requests) = tokio::join!(requesting, serving);
         let refusal: Value = serde_json::from_slice(&refusal).unwrap();
         assert_eq!(refusal["request_id"], 7);
         let why = refusal["message"]["Err"]["detail"].as_str().unwrap();

@@ -41,7 +41,7 @@ impl RequestHandler {
     /// Loads the configuration, after the daemon has read it for the first time.
     async fn load(&self, trigger: LoadTrigger) -> wire::Result<wire::ReloadReport> {
         let daemon = self.configured().await?;
-        let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
+        let (report, others) = tokio::join!(daemon.load(trigger), daemon.predecessor.reload());
         let mut report = report.map_err(|problem| {
             wire::Error::new(Kind::Validation, problem.to_string())
                 .hint("the last good configuration stays active")
@@ -90,7 +90,7 @@ impl wire::Mux for RequestHandler {
     async fn retire(self, _: Context, reason: String) -> wire::Result<()> {
         let daemon = self.daemon_unchecked()?;
         info!(reason, "shutdown requested");
-        daemon.former.stop(false).await;
+        daemon.predecessor.stop(false).await;
         daemon.shutdown.request();
         Ok(())
     }
@@ -171,7 +171,7 @@ impl wire::Mux for RequestHandler {
     async fn stop(self, _: Context, request: wire::StopRequest) -> wire::Result<()> {
         let daemon = self.daemon_unchecked()?;
         debug!(now = request.now, "stop requested");
-        daemon.former.stop(request.now).await;
+        daemon.predecessor.stop(request.now).await;
         if request.now {
             daemon.shutdown.request_now();
         } else {

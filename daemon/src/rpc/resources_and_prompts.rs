@@ -25,12 +25,12 @@ pub(super) async fn list(
         wire::OfferKind::ResourceTemplates => ListKind::ResourceTemplates,
         wire::OfferKind::Prompts => ListKind::Prompts,
     };
-    let asking = asking(connection, None);
+    let context = call_context(connection, None);
     let wait = request.wait_ms.map(Duration::from_millis);
     let server = request.server.as_deref();
     let found = daemon
         .gateway
-        .list_offers(kind, server, wait, &asking)
+        .list_offers(kind, server, wait, &context)
         .await?;
     Ok(listed(found))
 }
@@ -140,7 +140,7 @@ pub(super) async fn subscribe(
     }
     let _admitted = daemon.runs.admit()?;
     Ok(gateway
-        .subscribe_resource(server, uri, mailbox, &asking(connection, None))
+        .subscribe_resource(server, uri, mailbox, &call_context(connection, None))
         .await?)
 }
 
@@ -168,17 +168,17 @@ async fn ask(
     server: &str,
     asked: AskedContent,
 ) -> Result<Value, Fault> {
-    let mut asking = asking(connection, asked.token);
-    Arc::make_mut(&mut asking.caller).meta = request_meta::for_server(asked.meta)?;
-    let observer = ProgressObserver::of(&asking.caller);
+    let mut context = call_context(connection, asked.token);
+    Arc::make_mut(&mut context.caller).meta = request_meta::for_server(asked.meta)?;
+    let observer = ProgressObserver::of(&context.caller);
     let _admitted = daemon.runs.admit()?;
     daemon
         .gateway
-        .request_offer(server, &asked.wanted, &asking, &observer)
+        .request_offer(server, &asked.wanted, &context, &observer)
         .await
 }
 
-pub(super) fn asking(connection: &ConnectionState, token: Option<String>) -> CallContext {
+pub(super) fn call_context(connection: &ConnectionState, token: Option<String>) -> CallContext {
     CallContext {
         turn: connection.turn(),
         scope: connection.scope(),

@@ -96,7 +96,7 @@ pub(super) async fn events(
     let run = match daemon.runs.find(&request.run, &access) {
         Ok(run) => run,
         Err(unknown) => {
-            if let Some(page) = daemon.former.events(&request, &access).await {
+            if let Some(page) = daemon.predecessor.events(&request, &access).await {
                 return Ok(page);
             }
             let id = request.run;
@@ -122,7 +122,7 @@ pub(super) async fn events(
 pub(super) async fn cancel(daemon: &Daemon, access: &RunAccess, run: &str) -> wire::Result<()> {
     match daemon.runs.find(run, access) {
         Ok(run) => run.cancel(),
-        Err(unknown) if !daemon.former.cancel(run, access).await => {
+        Err(unknown) if !daemon.predecessor.cancel(run, access).await => {
             return Err(unknown.into());
         }
         Err(_) => {}
@@ -138,7 +138,7 @@ pub(super) async fn info(
     match daemon.runs.find(run, access) {
         Ok(run) => Ok(run.info()),
         Err(unknown) => {
-            if let Some(info) = daemon.former.info(run, access).await {
+            if let Some(info) = daemon.predecessor.info(run, access).await {
                 return Ok(info);
             }
             let id = run.to_owned();
@@ -188,7 +188,7 @@ pub(super) async fn list(
     let own = daemon.runs.list().into_iter().filter(is_shown);
     let mut all: Vec<wire::RunInfo> = own.map(|run| run.info()).collect();
     // Runs that continue in the predecessor were accepted before this daemon's own.
-    all.extend(daemon.former.list(access).await);
+    all.extend(daemon.predecessor.list(access).await);
     let limit = request.limit.unwrap_or(DEFAULT_LISTED_RUNS);
     let mut total = all.len();
     // A successor also has its list written before it reads the history.

@@ -47,16 +47,16 @@ pub(super) async fn make(
     connection: &ConnectionState,
     request: wire::CallRequest,
 ) -> wire::Result<wire::Held> {
-    let context = request
+    let parent = request
         .traceparent
         .and_then(|parent| TraceContext::parse(&parent, request.tracestate.as_deref()));
     let tracer = daemon.gateway.tracer();
-    let mut span = tracer.begin_trace(context, SpanKind::Server, || "call".into());
+    let mut span = tracer.begin_trace(parent, SpanKind::Server, || "call".into());
     span.set("mux.client", || Some(connection.origin().client.clone()));
     span.set("gen_ai.agent.name", || connection.origin().agent.clone());
     let meta = request_meta::for_server(request.meta)?;
-    let mut asking = resources_and_prompts::asking(connection, request.token);
-    let caller = Arc::make_mut(&mut asking.caller);
+    let mut context = resources_and_prompts::call_context(connection, request.token);
+    let caller = Arc::make_mut(&mut context.caller);
     (caller.trace, caller.meta) = (span.trace().clone(), meta);
     let call = ToolCall {
         target: CallTarget::Path {
@@ -69,9 +69,9 @@ pub(super) async fn make(
         },
         declared_only: request.declared_only,
         within: request.timeout_ms.map(Duration::from_millis),
-        asking,
+        context,
     };
-    let observer = ProgressObserver::of(&call.asking.caller);
+    let observer = ProgressObserver::of(&call.context.caller);
     let _admitted = daemon.runs.admit()?;
     let _room = connection.call().await;
     let text = daemon.gateway.call(call, &observer).await;

@@ -37,25 +37,25 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
 }
 
 /// Resolves at the idle timeout, once no run continues in the predecessor.
-pub(super) async fn wait_until_idle(activity: &Activity, former: &PredecessorRuns) {
+pub(super) async fn wait_until_idle(activity: &Activity, predecessor: &PredecessorRuns) {
     loop {
         activity.wait_until_idle().await;
-        if former.is_settled() {
+        if predecessor.is_settled() {
             return;
         }
-        former.settled().await;
+        predecessor.settled().await;
     }
 }
 
 /// Stops the predecessor along with this daemon.
-pub(super) async fn drain_predecessor(former: &PredecessorRuns, shutdown: &Shutdown) {
+pub(super) async fn drain_predecessor(predecessor: &PredecessorRuns, shutdown: &Shutdown) {
     let over = async {
-        former.stop(false).await;
-        drop(timeout(RUN_DRAIN_TIMEOUT, former.settled()).await);
+        predecessor.stop(false).await;
+        drop(timeout(RUN_DRAIN_TIMEOUT, predecessor.settled()).await);
     };
     tokio::select! {
         () = over => {}
-        () = shutdown.requested_now() => former.stop(true).await,
+        () = shutdown.requested_now() => predecessor.stop(true).await,
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn hand_over_and_exit(successor: Successor, held: Vec<String>, 
     let Daemon {
         runs,
         shutdown,
-        former,
+        predecessor,
         ..
     } = daemon;
     let own = Arc::clone(runs);
@@ -86,8 +86,8 @@ pub(super) async fn hand_over_and_exit(successor: Successor, held: Vec<String>, 
     let hurry = handing.abort_handle();
     // The successor reads the runs of this daemon's predecessor through this daemon.
     let over = async {
-        let former = timeout(HANDOVER_DRAIN_TIMEOUT, former.settled());
-        drop(tokio::join!(runs.drain(HANDOVER_DRAIN_TIMEOUT), former));
+        let settled = timeout(HANDOVER_DRAIN_TIMEOUT, predecessor.settled());
+        drop(tokio::join!(runs.drain(HANDOVER_DRAIN_TIMEOUT), settled));
     };
     tokio::select! {
         () = over => {}

@@ -6,11 +6,11 @@ use super::*;
 async fn successor_restores_approvals_only_after_their_runs_ended_in_the_predecessor() {
     let home = tempfile::tempdir().unwrap();
     let old = open(&home);
-    let terms = ApprovalTerms {
+    let settings = ApprovalTerms {
         wait: Duration::from_millis(1),
         ..ApprovalTerms::default()
     };
-    old.set_terms(terms);
+    old.set_settings(settings);
     let caller = caller(None);
     let goes_on = run("r-1", None);
     let over = run("r-2", None);

@@ -29,7 +29,7 @@ async fn made(approvals: &Arc<Approvals>, run: &Arc<RunJournal>, arguments: &str
 }
 
 fn soon(approvals: &Approvals) {
-    approvals.set_terms(ApprovalTerms {
+    approvals.set_settings(ApprovalTerms {
         wait: Duration::from_millis(1),
         ..ApprovalTerms::default()
     });
@@ -147,7 +147,7 @@ async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
     // The configuration was not read yet.
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
     let keep = |days: u64| {
-        approvals.set_terms(ApprovalTerms {
+        approvals.set_settings(ApprovalTerms {
             wait: Duration::from_millis(1),
             keep: Duration::from_secs(days * 24 * 3_600),
             ..ApprovalTerms::default()
@@ -181,7 +181,7 @@ async fn expired_approvals_are_removed_without_a_request() {
         Err(FaultKind::Pending)
     );
     assert_eq!(records(&home), 1);
-    approvals.set_terms(ApprovalTerms {
+    approvals.set_settings(ApprovalTerms {
         keep: Duration::ZERO,
         ..ApprovalTerms::default()
     });

@@ -60,8 +60,8 @@ impl Overview<'_> {
         }
         let ranks = 0..EXAMPLE_TOOLS;
         let examples: Vec<&str> = ranks
-            .filter_map(|rank| server.place(rank))
-            .map(|place| server.tools[place].as_str())
+            .filter_map(|rank| server.index(rank))
+            .map(|index| server.tools[index].as_str())
             .collect();
         let more = server.tools.len() > examples.len();
         let end = if more { ", …" } else { "" };

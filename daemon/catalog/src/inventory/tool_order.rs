@@ -29,12 +29,12 @@ pub fn by_need(
     is_read_only: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..names.len()).collect();
-    indices.sort_by_key(|place| (names[*place].len(), &names[*place]));
+    indices.sort_by_key(|index| (names[*index].len(), &names[*index]));
     let mut seen: HashMap<usize, usize> = HashMap::new();
     let mut ranked: Vec<_> = indices
         .into_iter()
-        .map(|place| {
-            let verb = verb(&names[place], is_read_only(place));
+        .map(|index| {
+            let verb = verb(&names[index], is_read_only(index));
             let round = verb.map_or(usize::MAX, |verb| {
                 let count = seen.entry(verb).or_default();
                 *count += 1;
@@ -45,12 +45,12 @@ pub fn by_need(
                 };
                 count.div_ceil(per_round)
             });
-            (Reverse(level(place)), round, verb, place)
+            (Reverse(level(index)), round, verb, index)
         })
         .collect();
     // A stable sort: among equals the shortest name comes first.
     ranked.sort_by_key(|(level, round, verb, _)| (*level, *round, *verb));
-    ranked.into_iter().map(|(.., place)| place).collect()
+    ranked.into_iter().map(|(.., index)| index).collect()
 }
 
 /// The index of the name's verb, with reading verbs first. A tool without a verb that changes nothing counts as one
@@ -76,9 +76,9 @@ mod tests {
 
     fn order<'a>(names: &[&'a str], used: &[&str]) -> Vec<&'a str> {
         let owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let level = |place: usize| u32::from(used.contains(&names[place]));
-        let order = by_need(&owned, level, |place| names[place].starts_with("plain"));
-        order.into_iter().map(|place| names[place]).collect()
+        let level = |index: usize| u32::from(used.contains(&names[index]));
+        let order = by_need(&owned, level, |index| names[index].starts_with("plain"));
+        order.into_iter().map(|index| names[index]).collect()
     }
 
     #[test]

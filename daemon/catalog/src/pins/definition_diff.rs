@@ -100,21 +100,21 @@ fn strictness(hint: &str, value: Option<&Value>) -> Option<u8> {
     })
 }
 
-fn compare(place: &str, before: &Value, now: &Value, depth: usize, found: &mut Vec<String>) {
+fn compare(path: &str, before: &Value, now: &Value, depth: usize, found: &mut Vec<String>) {
     if canonical_json::to_text(before) == canonical_json::to_text(now) {
         return;
     }
     let (Value::Object(before), Value::Object(now), 1..) = (before, now, depth) else {
-        found.push(place.to_owned());
+        found.push(path.to_owned());
         return;
     };
-    let inside = |name: &str| match place {
+    let inside = |name: &str| match path {
         "" => name.to_owned(),
-        place => format!("{place}.{name}"),
+        path => format!("{path}.{name}"),
     };
     for (name, member) in before {
         // The remaining differences are many of one kind.
-        if found.len() >= MAX_DIFFERENCES && !place.is_empty() {
+        if found.len() >= MAX_DIFFERENCES && !path.is_empty() {
             return;
         }
         match now.get(name) {
@@ -122,15 +122,15 @@ fn compare(place: &str, before: &Value, now: &Value, depth: usize, found: &mut V
             None => found.push(format!("{} (gone)", inside(name))),
         }
     }
-    let has_place = matches!(place, "" | "annotations");
+    let has_mcp_names = matches!(path, "" | "annotations");
     let mut added = now.keys().filter(|name| !before.contains_key(*name));
-    let is_known = |name: &&String| has_place && MCP_NAMES.contains(&name.as_str());
+    let is_known = |name: &&String| has_mcp_names && MCP_NAMES.contains(&name.as_str());
     let known = added.clone().filter(is_known);
     found.extend(known.map(|name| format!("{} (added)", inside(name))));
     if added.any(|name| !is_known(&name)) {
         found.push(format!(
             "{} (more)",
-            if place.is_empty() { "the tool" } else { place }
+            if path.is_empty() { "the tool" } else { path }
         ));
     }
 }

@@ -135,21 +135,21 @@ fn sort_line(line: &str) -> String {
 
 /// Sorts the words of a list, and leaves the separators in place.
 fn sort_list(label: &str, list: &str) -> String {
-    let places: Vec<Range<usize>> = WORD_IN_LIST
+    let ranges: Vec<Range<usize>> = WORD_IN_LIST
         .find_iter(list)
         .map(|word| word.range())
         .collect();
-    let mut words: Vec<&str> = places.iter().map(|place| &list[place.clone()]).collect();
+    let mut words: Vec<&str> = ranges.iter().map(|range| &list[range.clone()]).collect();
     if !is_set(label, &words) {
         return list.to_owned();
     }
     words.sort_unstable();
     let mut sorted = String::with_capacity(list.len());
     let mut rest = 0;
-    for (place, word) in places.iter().zip(words) {
-        sorted.push_str(&list[rest..place.start]);
+    for (range, word) in ranges.iter().zip(words) {
+        sorted.push_str(&list[rest..range.start]);
         sorted.push_str(word);
-        rest = place.end;
+        rest = range.end;
     }
     sorted
 }

@@ -114,7 +114,7 @@ impl PinBook {
                 // Refused in any configuration: it is unknown whether this tool has changed.
                 None if self.pins.len() >= MAX_PINS => {
                     let mut tool = stand(listed, None, OnChange::Refuse);
-                    if let PinStatus::Changed(change) = &mut tool.standing {
+                    if let PinStatus::Changed(change) = &mut tool.pin_status {
                         change.unpinned = true;
                     }
                     judged.push(tool);
@@ -268,7 +268,7 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
         && pin.digest == digest
     {
         if pin.is_new {
-            tool.standing = PinStatus::New;
+            tool.pin_status = PinStatus::New;
         }
         return tool;
     }
@@ -284,9 +284,9 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
     let trusted = before.as_ref().and_then(ToolDescription::of_definition);
     if unordered && let Some(mut trusted) = trusted.clone() {
         if pin.is_some_and(|pin| pin.is_new) {
-            trusted.standing = PinStatus::New;
+            trusted.pin_status = PinStatus::New;
         } else {
-            trusted.standing = PinStatus::Reordered;
+            trusted.pin_status = PinStatus::Reordered;
         }
         return trusted;
     }
@@ -302,7 +302,7 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
         (_, Some(trusted)) => trusted,
         (_, None) => unknown(tool.name),
     };
-    offered.standing = PinStatus::Changed(Box::new(DefinitionChange {
+    offered.pin_status = PinStatus::Changed(Box::new(DefinitionChange {
         before: before.map(|before| canonical_json::to_text(&before).into()),
         now: canonical_json::to_text(&definition).into(),
         digest,

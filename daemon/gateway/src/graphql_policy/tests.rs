@@ -72,7 +72,7 @@ impl Pool {
     fn with_changed(mut self, function: &str) -> Self {
         let mut described = self.described.iter_mut();
         let tool = described.find(|tool| tool.name == function).unwrap();
-        tool.standing = PinStatus::Changed(Box::new(DefinitionChange {
+        tool.pin_status = PinStatus::Changed(Box::new(DefinitionChange {
             before: None,
             now: "{}".into(),
             digest: Default::default(),

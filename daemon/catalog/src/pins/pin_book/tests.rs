@@ -32,7 +32,7 @@ fn first(tool: ToolDescription) -> DigestedTool {
 
 fn standing(set: &ToolSet, name: &str) -> &'static str {
     let tool = set.find(name).unwrap();
-    match (&tool.standing, tool.is_refused()) {
+    match (&tool.pin_status, tool.is_refused()) {
         (PinStatus::Trusted, _) => "trusted",
         (PinStatus::New, _) => "new",
         (PinStatus::Reordered, _) => "reordered",
@@ -142,7 +142,7 @@ fn sets_in_another_order_keep_the_trusted_definition() {
         assert_eq!((standing(&set, "x"), pinned), ("reordered", false));
         let shown = set.find("x").unwrap();
         assert_eq!(shown.definition(), trusted_definition);
-        assert!(shown.check_standing().is_ok() && shown.standing.note().is_some());
+        assert!(shown.check_standing().is_ok() && shown.pin_status.note().is_some());
         assert!(set.remarks().is_empty() && !shown.needs_decision());
         // The user need not accept anything, and the pin stays.
         book.accept(&set, &[("x".into(), digest)], 2).unwrap();
