@@ -167,9 +167,7 @@ fn explain_graphql(
         }
     };
     if let Some(why) = unknown {
-        if !function.has_schema() {
-            notes.push("what its query reaches is known once the source is open".into());
-        } else {
+        if function.has_schema() {
             notes.push(format!("it is not known what the call does: {why}"));
             if let Some((rule, _)) = question.find_functions_rule(function) {
                 let action = RuleAction::Deny;
@@ -178,6 +176,8 @@ fn explain_graphql(
                     ..own.clone()
                 });
             }
+        } else {
+            notes.push("what its query reaches is known once the source is open".into());
         }
     }
     let EquivalentCall { target, arguments } = judged.through?;

@@ -14,6 +14,7 @@ use std::{
 use tracing::debug;
 
 use super::handle_name::HandleName;
+use mux_files::private_file::PrivateMode as _;
 
 /// The prefix of the name of a file that is being written.
 const UNFINISHED_PREFIX: &str = "unfinished";
@@ -37,12 +38,9 @@ impl ValueFolder {
 
     /// Creates the folder with mode 0700, and refuses an existing one of another user.
     pub(super) fn ensure_private(&self) -> io::Result<()> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         if self.path.symlink_metadata().is_err() {
-            builder.create(&self.path)?;
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).private().create(&self.path)?;
         }
         let found = self.path.symlink_metadata()?;
         if !found.is_dir() {
@@ -149,9 +147,8 @@ impl ValueFolder {
 
 fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    open_plain_file(options.write(true).create_new(true), path)
+    options.write(true).create_new(true).private();
+    open_plain_file(&mut options, path)
 }
 
 /// Opens a regular file. Does not follow a link and does not block on a pipe.

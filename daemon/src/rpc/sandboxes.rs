@@ -41,7 +41,7 @@ pub(super) async fn profile(
         server: server.name().to_owned(),
         sandbox,
         memory: limits.and_then(|sandbox| sandbox.memory),
-        processes: limits.map(|sandbox| sandbox.max_processes()),
+        processes: limits.map(mux_settings::ServerSandbox::max_processes),
         enforceable: report.layers.into_iter().map(str::to_owned).collect(),
         problem,
         system: grants.system,

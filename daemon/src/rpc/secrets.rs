@@ -80,8 +80,9 @@ pub(super) async fn remove(
 /// Applies the change here, and in the predecessor if runs continue there.
 async fn apply_secrets(daemon: &Arc<Daemon>) {
     let load = daemon.load(LoadTrigger::Watched);
+    let (loaded, ()) = tokio::join!(load, apply_to_predecessor(daemon));
     // Problems of the rest of the configuration are reported by `status`.
-    tokio::join!(load, apply_to_predecessor(daemon));
+    drop(loaded);
 }
 
 fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::SecretInfo {

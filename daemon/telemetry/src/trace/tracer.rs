@@ -178,7 +178,10 @@ fn start_span(
 mod tests {
     use parking_lot::Mutex;
 
-    use super::{super::EndedSpan, *};
+    use super::{
+        super::{EndedSpan, SpanCounts},
+        *,
+    };
 
     #[derive(Default)]
     struct KeptSpans(Mutex<Vec<EndedSpan>>);
