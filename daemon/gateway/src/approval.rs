@@ -15,7 +15,7 @@ use mux_approvals::{ApprovalCover, ApprovalEvent, ApprovalRequester, ApprovalSub
 use mux_audit::CallAuditGuard;
 use mux_text::digest::Digest;
 
-/// What is shown and approved. The approval covers this tool, of a server with this configuration, asked for this
+/// The subject that the user sees. Its approval covers this tool of a server with this configuration, asked for this
 /// reason.
 fn approval_subject(
     wanted: &PermissionRequest<'_>,
