@@ -44,6 +44,6 @@ mod worker_process;
 
 pub use fair_queue::QueueKey;
 pub use limits::{MemoryLimits, ProgramLimits};
+pub use mux_wire::ProgramFindings;
 pub use pool::{Pool, PoolLimits, PoolSettings, PoolStatus, RunRequest};
 pub use tool_host::ToolHost;
-pub use worker_process::ProgramFindings;

@@ -16,7 +16,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_wire::{Fault, FaultKind, Program, ToWorker};
+use mux_wire::{Fault, FaultKind, Program, ProgramFindings, ToWorker};
 use tokio::{
     sync::{Notify, oneshot},
     time::sleep,
@@ -35,7 +35,7 @@ use crate::{
     limits,
     run::{self, RunEnvironment},
     snapshot_store::SnapshotStore,
-    worker_process::{ProcessSpawner, ProgramFindings, Worker},
+    worker_process::{ProcessSpawner, Worker},
 };
 
 /// How many ready workers may turn out to be dead before a run fails: enough that a few killed workers do not matter,
@@ -113,7 +113,7 @@ impl Pool {
             worker.owner = Some(Arc::clone(&request.turn.owner));
             let is_worth_keeping = ended.clean
                 && worker.runs < self.0.settings.runs_per_worker
-                && (worker.snapshot || !self.0.snapshots.is_usable());
+                && (worker.engine.snapshot || !self.0.snapshots.is_usable());
             // Done before `place` is dropped: the next run in the queue then gets this worker, not a new one.
             if is_worth_keeping {
                 self.recycle_worker(worker);
@@ -199,19 +199,12 @@ impl Pool {
     pub fn status(&self) -> PoolStatus {
         let state = self.state();
         PoolStatus {
-            engine: state.engine.clone(),
-            engine_version: state.engine_version.clone(),
             ready: state.ready_workers().len(),
             busy: state.busy_count(),
             starting: state.starting + state.rebuilding,
             waiting: state.queue_len(),
             pids: state.ready_workers().filter_map(Worker::pid).collect(),
-            layers: state.layers.clone(),
-            snapshot: state.snapshot,
-            started: state.counts.started,
-            failed: state.counts.failed,
-            ended: state.counts.ended,
-            problem: state.problem.clone(),
+            ..state.known.clone()
         }
     }
 

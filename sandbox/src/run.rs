@@ -8,14 +8,14 @@ mod processor_limit;
 
 use std::time::Duration;
 
-use mux_wire::{ConsoleLevel, Fault, FaultKind, FromWorker, ToWorker};
+use mux_wire::{ConsoleLevel, Fault, FaultKind, FromWorker, ProgramFindings, ToWorker};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::{call_queue::CallQueue, output_meter::OutputMeter, processor_limit::ProcessorLimit};
 use crate::{
     ProgramLimits, ToolHost, limits,
-    worker_process::{DeathCause, ProgramFindings, Worker, WorkerError},
+    worker_process::{DeathCause, Worker, WorkerError},
 };
 
 /// Strings in a worker's fault are cut at this many bytes: one message must not fill a screen or a log.
@@ -150,8 +150,10 @@ fn handle_frame(
             job.host.emit(part);
             Ok(None)
         }
-        FromWorker::Done { outcome } => {
-            let outcome = outcome.map_err(sanitize_fault);
+        FromWorker::Done { mut outcome } => {
+            if let Err(fault) = &mut outcome {
+                sanitize_fault(fault);
+            }
             if let Ok(result) = &outcome {
                 let length = result.len();
                 let most = job.limits.result;
@@ -195,18 +197,18 @@ pub(crate) async fn check_program(
     within: Duration,
 ) -> Result<ProgramFindings, Fault> {
     match tokio::time::timeout(within, worker.check(source)).await {
-        Ok(Ok(checked)) => Ok(ProgramFindings {
-            errors: checked.errors.into_iter().map(sanitize_fault).collect(),
-            warnings: checked.warnings.into_iter().map(sanitize_fault).collect(),
-            tree: checked.tree,
-        }),
+        Ok(Ok(mut findings)) => {
+            let faults = findings.errors.iter_mut().chain(&mut findings.warnings);
+            faults.for_each(sanitize_fault);
+            Ok(findings)
+        }
         Ok(Err(e)) => Err(worker_fault(e)),
         Err(_) => Err(limits::timeout_fault(within, &[])),
     }
 }
 
 /// Limits the size of a fault that came from a worker.
-fn sanitize_fault(mut fault: Fault) -> Fault {
+fn sanitize_fault(fault: &mut Fault) {
     if fault.message.is_empty() {
         fault.message = "the program failed without a message".into();
     }
@@ -223,10 +225,9 @@ fn sanitize_fault(mut fault: Fault) -> Fault {
             text.push('…');
         }
     }
-    fault.details = fault
-        .details
-        .filter(|text| text.len() <= MAX_FAULT_DETAILS_BYTES);
     fault
+        .details
+        .take_if(|text| text.len() > MAX_FAULT_DETAILS_BYTES);
 }
 
 pub(crate) fn worker_fault(error: WorkerError) -> Fault {

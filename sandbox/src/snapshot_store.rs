@@ -111,7 +111,7 @@ impl SnapshotStore {
         };
         match started {
             Ok(worker) => {
-                if !worker.snapshot {
+                if !worker.engine.snapshot {
                     self.disable_snapshot(path, &"the worker did not use it");
                 }
                 Ok(worker)

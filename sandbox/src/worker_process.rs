@@ -19,7 +19,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, SyntaxNode, ToWorker};
+use mux_wire::{EngineInfo, FRAME_VERSION, FromWorker, MAX_FRAME_BYTES, ProgramFindings, ToWorker};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
@@ -129,17 +129,6 @@ impl WorkerLaunch<'_> {
     }
 }
 
-/// The findings of a check, which does not run the program.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProgramFindings {
-    /// Why the program cannot run: it does not parse, or nests too deep.
-    pub errors: Vec<Fault>,
-    /// Code that will probably fail at run time: calls that are not awaited, names that do not exist in the sandbox.
-    pub warnings: Vec<Fault>,
-    /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
-    pub tree: Vec<SyntaxNode>,
-}
-
 /// A worker process whose isolate is ready, or is being rebuilt.
 pub(crate) struct Worker {
     child: Child,
@@ -154,12 +143,7 @@ pub(crate) struct Worker {
     drained: Option<AbortOnDropHandle<()>>,
     /// Cancelled when standard error ends.
     over: CancellationToken,
-    pub(crate) engine: String,
-    pub(crate) engine_version: Option<String>,
-    /// The sandbox layers of the process, as it reports them.
-    pub(crate) layers: Vec<String>,
-    /// Whether its isolates are built from a snapshot.
-    pub(crate) snapshot: bool,
+    pub(crate) engine: EngineInfo,
     /// Runs served so far.
     pub(crate) runs: u32,
     /// The owner of these runs.
@@ -207,10 +191,7 @@ impl Worker {
             stderr,
             drained,
             over,
-            engine: String::new(),
-            engine_version: None,
-            layers: Vec::new(),
-            snapshot: false,
+            engine: EngineInfo::default(),
             runs: 0,
             owner: None,
         };
@@ -225,15 +206,9 @@ impl Worker {
             FromWorker::Hello {
                 version: FRAME_VERSION,
                 engine,
-                engine_version,
-                layers,
-                snapshot,
             } => {
+                debug!(worker = self.pid(), layers = ?engine.layers, "worker locked down");
                 self.engine = engine;
-                self.engine_version = engine_version;
-                self.snapshot = snapshot;
-                debug!(worker = self.pid(), ?layers, "worker locked down");
-                self.layers = layers;
             }
             FromWorker::Hello { version, .. } => return Err(WorkerError::OtherBuild(version)),
             other => return Err(unexpected_frame_error(&other)),
@@ -305,15 +280,7 @@ impl Worker {
     pub(crate) async fn check(&mut self, source: String) -> Result<ProgramFindings, WorkerError> {
         self.send(&ToWorker::Check { source })?;
         match self.receive().await? {
-            FromWorker::Checked {
-                faults,
-                warnings,
-                tree,
-            } => Ok(ProgramFindings {
-                errors: faults,
-                warnings,
-                tree,
-            }),
+            FromWorker::Checked(findings) => Ok(findings),
             other => Err(unexpected_frame_error(&other)),
         }
     }

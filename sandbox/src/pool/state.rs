@@ -12,7 +12,7 @@ use std::{
 use mux_wire::Fault;
 use tokio::sync::oneshot;
 
-use super::{BusyGuard, Pool, PoolLimits, demand_peak::DemandPeak};
+use super::{BusyGuard, Pool, PoolLimits, PoolStatus, demand_peak::DemandPeak};
 use crate::{
     fair_queue::{FairQueue, QueueKey},
     worker_process::{DeathCause, Worker, WorkerError},
@@ -41,13 +41,8 @@ pub(super) struct PoolState {
     line: FairQueue<QueuedRun>,
     load: DemandPeak,
     pub(super) bounds: PoolLimits,
-    pub(super) engine: Option<String>,
-    pub(super) engine_version: Option<String>,
-    pub(super) layers: Vec<String>,
-    pub(super) snapshot: bool,
-    pub(super) problem: Option<String>,
-    /// Totals since the start of the pool.
-    pub(super) counts: ProcessCounts,
+    /// What starts and ends of processes have shown. The current numbers of workers and runs are not counted in it.
+    pub(super) known: PoolStatus,
     /// Failed starts since the last successful start, and the time of the first of them.
     failed_starts: u32,
     failing_since: Option<Instant>,
@@ -56,14 +51,6 @@ pub(super) struct PoolState {
     pub(super) sweeping: bool,
     /// The moving average of how long a run has a worker, in seconds.
     usual: f64,
-}
-
-/// Counts of processes that were started, that failed to start, and that have ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ProcessCounts {
-    pub(super) started: u64,
-    pub(super) failed: u64,
-    pub(super) ended: u64,
 }
 
 /// A run that waits for a worker. The worker counts as busy as soon as it is sent to this run.
@@ -95,12 +82,7 @@ impl PoolState {
             line: FairQueue::default(),
             load: DemandPeak::new(window),
             bounds,
-            engine: None,
-            engine_version: None,
-            layers: Vec::new(),
-            snapshot: false,
-            problem: None,
-            counts: ProcessCounts::default(),
+            known: PoolStatus::default(),
             failed_starts: 0,
             failing_since: None,
             closed: false,
@@ -178,8 +160,8 @@ impl PoolState {
                 Err(Err(_)) => return,
             }
         }
-        if worker.snapshot && worker.owner.is_none() {
-            let is_superseded = |w: &Worker| w.owner.is_none() && !w.snapshot;
+        if worker.engine.snapshot && worker.owner.is_none() {
+            let is_superseded = |w: &Worker| w.owner.is_none() && !w.engine.snapshot;
             if let Some(place) = self.ready.iter().position(is_superseded) {
                 drop(self.ready.remove(place));
             }
@@ -221,7 +203,7 @@ impl PoolState {
                 waiting.min(most.saturating_sub(busy))
             })
             .sum();
-        let is_fresh = |w: &&Worker| w.owner.is_none() && (w.snapshot || !snapshot);
+        let is_fresh = |w: &&Worker| w.owner.is_none() && (w.engine.snapshot || !snapshot);
         let fresh = self.ready.iter().filter(is_fresh).count();
         // Workers that are building their next isolate will also serve a waiter.
         let coming = fresh + self.starting + self.rebuilding.min(waiting);
@@ -242,7 +224,7 @@ impl PoolState {
 
     /// Counts an ended process and removes the ready workers that are dead.
     pub(super) fn remove_dead_workers(&mut self) {
-        self.counts.ended += 1;
+        self.known.ended += 1;
         self.ready.retain_mut(|worker| !worker.is_dead());
     }
 
@@ -293,22 +275,26 @@ impl PoolState {
     /// Records a started worker and clears the failures before it.
     pub(super) fn record_start(&mut self, worker: &Worker) {
         self.starting -= 1;
-        self.counts.started += 1;
         self.failed_starts = 0;
         self.failing_since = None;
-        self.problem = None;
-        self.engine = Some(worker.engine.clone());
-        self.engine_version.clone_from(&worker.engine_version);
-        self.layers.clone_from(&worker.layers);
-        self.snapshot = worker.snapshot;
+        let engine = worker.engine.clone();
+        self.known = PoolStatus {
+            engine: Some(engine.name),
+            engine_version: engine.version,
+            layers: engine.layers,
+            snapshot: engine.snapshot,
+            started: self.known.started + 1,
+            problem: None,
+            ..std::mem::take(&mut self.known)
+        };
     }
 
     /// Records a failed start. Returns the delay before a retry, which counts as starting until then, or `None` if a
     /// retry would fail too.
     pub(super) fn record_failed_start(&mut self, error: &WorkerError) -> Option<Duration> {
-        self.counts.failed += 1;
+        self.known.failed += 1;
         self.failed_starts += 1;
-        self.problem = Some(error.to_string());
+        self.known.problem = Some(error.to_string());
         let certain = matches!(
             error,
             WorkerError::Start { .. } | WorkerError::OtherBuild(_)

@@ -77,7 +77,10 @@ pub fn write_frame<T: Serialize>(stream: &mut impl Write, frame: &T) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ConsoleLevel, Fault, FaultKind, FromWorker, MAX_FAULTS, MAX_LAYERS, ToWorker};
+    use crate::{
+        ConsoleLevel, EngineInfo, Fault, FaultKind, FromWorker, MAX_FAULTS, MAX_LAYERS,
+        ProgramFindings, ToWorker,
+    };
 
     #[test]
     fn frame_round_trips() {
@@ -137,17 +140,19 @@ mod tests {
 
     #[test]
     fn list_over_its_limit_is_refused() {
-        let blames = |faults: usize, warnings: usize| FromWorker::Checked {
-            faults: vec![Fault::new(FaultKind::Runtime, ""); faults],
-            warnings: vec![Fault::new(FaultKind::Runtime, ""); warnings],
-            tree: Vec::new(),
+        let blames = |errors: usize, warnings: usize| {
+            FromWorker::Checked(ProgramFindings {
+                errors: vec![Fault::new(FaultKind::Runtime, ""); errors],
+                warnings: vec![Fault::new(FaultKind::Runtime, ""); warnings],
+                tree: Vec::new(),
+            })
         };
         let greets = |layers: usize| FromWorker::Hello {
             version: 1,
-            engine: String::new(),
-            engine_version: None,
-            layers: vec![String::new(); layers],
-            snapshot: false,
+            engine: EngineInfo {
+                layers: vec![String::new(); layers],
+                ..EngineInfo::default()
+            },
         };
         for (frame, fits) in [
             (blames(MAX_FAULTS, MAX_FAULTS), true),

@@ -52,7 +52,7 @@ pub const MAX_SNAPSHOT_BYTES: usize = 16 * 1024 * 1024;
 /// The maximum number of errors, and of warnings, that one check reports.
 pub const MAX_FAULTS: usize = 100;
 
-/// The maximum number of sandbox layers in [`FromWorker::Hello`].
+/// The maximum number of sandbox layers in [`EngineInfo`].
 pub const MAX_LAYERS: usize = 32;
 
 /// Bytes that each console line counts in addition to its text. Empty lines therefore use up the budget, too.
@@ -105,17 +105,7 @@ pub struct Program {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, strum::AsRefStr)]
 pub enum FromWorker {
     /// The first frame of the process, sent once its first isolate is built and the lockdown is complete.
-    Hello {
-        version: u32,
-        engine: String,
-        /// The version of the engine, if it reports one.
-        engine_version: Option<String>,
-        /// The names of the sandbox layers that are active.
-        #[serde(deserialize_with = "bounded::list::<MAX_LAYERS, _, _>")]
-        layers: Vec<String>,
-        /// Whether isolates are built from a snapshot.
-        snapshot: bool,
-    },
+    Hello { version: u32, engine: EngineInfo },
     /// A fresh isolate is ready for a program.
     Ready,
     /// The worker has received the program and starts it. Until then, the program can be given to another worker.
@@ -132,16 +122,35 @@ pub enum FromWorker {
     Emit { part: String },
     /// The run has ended: the result as JSON, or the failure.
     Done { outcome: Result<String, Fault> },
-    /// The answer to [`ToWorker::Check`]: why the program cannot run, or the code that will probably fail at run time.
-    Checked {
-        #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
-        faults: Vec<Fault>,
-        #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
-        warnings: Vec<Fault>,
-        /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
-        #[serde(deserialize_with = "bounded::list::<MAX_SYNTAX_NODES, _, _>")]
-        tree: Vec<SyntaxNode>,
-    },
+    /// The answer to [`ToWorker::Check`].
+    Checked(ProgramFindings),
+}
+
+/// The engine of a worker, and what surrounds it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct EngineInfo {
+    pub name: String,
+    /// The version of the engine, if it reports one.
+    pub version: Option<String>,
+    /// The names of the sandbox layers that are active.
+    #[serde(deserialize_with = "bounded::list::<MAX_LAYERS, _, _>")]
+    pub layers: Vec<String>,
+    /// True if isolates are built from a snapshot.
+    pub snapshot: bool,
+}
+
+/// The findings of a check, which does not run the program.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ProgramFindings {
+    /// Why the program cannot run: it does not parse, or nests too deep.
+    #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
+    pub errors: Vec<Fault>,
+    /// Code that will probably fail at run time: calls that are not awaited, names that do not exist in the sandbox.
+    #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
+    pub warnings: Vec<Fault>,
+    /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
+    #[serde(deserialize_with = "bounded::list::<MAX_SYNTAX_NODES, _, _>")]
+    pub tree: Vec<SyntaxNode>,
 }
 
 /// The tool of a call, as the program named it.

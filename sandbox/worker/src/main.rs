@@ -69,7 +69,7 @@ mod watchdog;
 
 use std::{env, path::Path, process::ExitCode, thread};
 
-use mux_wire::{FRAME_VERSION, FromWorker, ToWorker};
+use mux_wire::{EngineInfo, FRAME_VERSION, FromWorker, ToWorker};
 
 use crate::{
     arguments::WorkerCommand,
@@ -219,10 +219,12 @@ async fn serve_programs(
     // The first isolate has started every thread that the engine needs.
     link.send(&FromWorker::Hello {
         version: FRAME_VERSION,
-        engine: ENGINE_NAME.into(),
-        engine_version: engine_version(),
-        layers: lockdown.before_programs(basis.memory),
-        snapshot: basis.snapshot.is_some(),
+        engine: EngineInfo {
+            name: ENGINE_NAME.into(),
+            version: engine_version(),
+            layers: lockdown.before_programs(basis.memory),
+            snapshot: basis.snapshot.is_some(),
+        },
     })?;
     loop {
         link.send(&FromWorker::Ready)?;
@@ -230,12 +232,7 @@ async fn serve_programs(
             match frames.recv().await {
                 Some(ToWorker::Run(program)) => break program,
                 Some(ToWorker::Check { source }) => {
-                    let checked = source::check_source(&source);
-                    link.send(&FromWorker::Checked {
-                        faults: checked.faults,
-                        warnings: checked.warnings,
-                        tree: checked.tree,
-                    })?;
+                    link.send(&FromWorker::Checked(source::check_source(&source)))?;
                 }
                 // A late answer for a run that has just ended.
                 Some(ToWorker::CallDone { .. }) => {}

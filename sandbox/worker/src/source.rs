@@ -12,7 +12,7 @@ use std::{cell::Cell, sync::Arc};
 
 use deno_core::serde_json::json;
 use mux_wire::{
-    Fault, FaultKind, SyntaxNode, missing_globals,
+    Fault, FaultKind, ProgramFindings, missing_globals,
     program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence},
 };
 use parking_lot::Mutex;
@@ -49,17 +49,8 @@ pub(crate) fn prefix_length() -> u32 {
     u32::try_from(WRAPPER_PREFIX.len()).expect("the prefix is short")
 }
 
-/// The findings of a check, which does not run the program.
-pub(crate) struct SourceCheck {
-    /// Why the program cannot run.
-    pub(crate) faults: Vec<Fault>,
-    /// Code that will probably fail at run time.
-    pub(crate) warnings: Vec<Fault>,
-    /// The syntax tree. Empty if the program cannot be parsed, or is too large to be judged.
-    pub(crate) tree: Vec<SyntaxNode>,
-}
-
-pub(crate) fn check_source(source: &str) -> SourceCheck {
+/// Checks a program without running it.
+pub(crate) fn check_source(source: &str) -> ProgramFindings {
     SHIFT.set(ColumnShift::NONE);
     match prepare_script(source) {
         Ok(script) => {
@@ -70,16 +61,15 @@ pub(crate) fn check_source(source: &str) -> SourceCheck {
             } else {
                 script
             };
-            SourceCheck {
-                faults: Vec::new(),
+            ProgramFindings {
+                errors: Vec::new(),
                 warnings: warnings::program_warnings(&script),
                 tree: mux_syntax::read_syntax(&strip_bom_hashbang_and_fence(source)),
             }
         }
-        Err(faults) => SourceCheck {
-            faults,
-            warnings: Vec::new(),
-            tree: Vec::new(),
+        Err(errors) => ProgramFindings {
+            errors,
+            ..ProgramFindings::default()
         },
     }
 }

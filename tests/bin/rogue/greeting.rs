@@ -2,17 +2,18 @@
 
 use std::{io, process::ExitCode};
 
-use mux_wire::{FRAME_VERSION, FromWorker};
+use mux_wire::{EngineInfo, FRAME_VERSION, FromWorker};
 
 use super::link::{DaemonLink, stay};
 
 fn hello(version: u32, engine: &str) -> FromWorker {
     FromWorker::Hello {
         version,
-        engine: engine.into(),
-        engine_version: None,
-        layers: vec!["none".into()],
-        snapshot: false,
+        engine: EngineInfo {
+            name: engine.into(),
+            layers: vec!["none".into()],
+            ..EngineInfo::default()
+        },
     }
 }
 

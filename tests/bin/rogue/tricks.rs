@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::{CallTarget, Fault, FaultKind, FromWorker, MAX_FRAME_BYTES};
+use mux_wire::{
+    CallTarget, EngineInfo, Fault, FaultKind, FromWorker, MAX_FRAME_BYTES, ProgramFindings,
+};
 use nix::sys::signal::{Signal, raise};
 
 use super::{
@@ -28,17 +30,16 @@ pub(super) fn checked(program: &str) -> FromWorker {
     let mut fault = Fault::new(FaultKind::Runtime, "x".repeat(length));
     if program == "names-itself" {
         fault.message = std::process::id().to_string();
-        return FromWorker::Checked {
-            faults: vec![fault],
-            warnings: Vec::new(),
-            tree: Vec::new(),
-        };
+        return FromWorker::Checked(ProgramFindings {
+            errors: vec![fault],
+            ..ProgramFindings::default()
+        });
     }
-    FromWorker::Checked {
-        faults: vec![fault.clone(); many],
+    FromWorker::Checked(ProgramFindings {
+        errors: vec![fault.clone(); many],
         warnings: vec![fault; many],
         tree: Vec::new(),
-    }
+    })
 }
 
 /// The process's exit code if it ends now.
@@ -122,18 +123,15 @@ fn frames(name: &str, rest: &str, link: &mut DaemonLink) -> io::Result<()> {
         }
         "says-hello" => link.say(&FromWorker::Hello {
             version: mux_wire::FRAME_VERSION,
-            engine: "better".into(),
-            engine_version: None,
-            layers: Vec::new(),
-            snapshot: true,
+            engine: EngineInfo {
+                name: "better".into(),
+                snapshot: true,
+                ..EngineInfo::default()
+            },
         })?,
         "says-ready" => link.say(&FromWorker::Ready)?,
         "accepts-twice" => link.say(&FromWorker::Accepted)?,
-        "says-checked" => link.say(&FromWorker::Checked {
-            faults: Vec::new(),
-            warnings: Vec::new(),
-            tree: Vec::new(),
-        })?,
+        "says-checked" => link.say(&FromWorker::Checked(ProgramFindings::default()))?,
         "skips-a-call" => link.call(5, named("late"), "{}".into())?,
         "calls-twice" => {
             link.call(0, named("hang"), "{}".into())?;

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use mux_chance::{damage::damage, holds};
 use mux_wire::{
-    CallTarget, ConsoleLevel, FRAME_VERSION, Fault, FaultKind, FromWorker, Program, SyntaxNode,
-    ToWorker, decode_frame, encode_frame, read_frame,
+    CallTarget, ConsoleLevel, EngineInfo, FRAME_VERSION, Fault, FaultKind, FromWorker, Program,
+    ProgramFindings, SyntaxNode, ToWorker, decode_frame, encode_frame, read_frame,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -69,12 +69,9 @@ pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
     ];
     prop_oneof![
         1 => (number(), text(), option::of(text()), vec(text(), 0..3), any::<bool>()).prop_map(
-            |(version, engine, engine_version, layers, snapshot)| FromWorker::Hello {
-                version: FRAME_VERSION.wrapping_add(version),
-                engine,
-                engine_version,
-                layers,
-                snapshot,
+            |(number, name, version, layers, snapshot)| FromWorker::Hello {
+                version: FRAME_VERSION.wrapping_add(number),
+                engine: EngineInfo { name, version, layers, snapshot },
             }
         ),
         1 => Just(FromWorker::Ready),
@@ -86,7 +83,9 @@ pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
         1 => text().prop_map(|text| FromWorker::Done { outcome: Ok(text) }),
         1 => fault().prop_map(|fault| FromWorker::Done { outcome: Err(fault) }),
         1 => (vec(fault(), 0..3), vec(fault(), 0..3), vec(syntax_node(), 0..3))
-            .prop_map(|(faults, warnings, tree)| FromWorker::Checked { faults, warnings, tree }),
+            .prop_map(|(errors, warnings, tree)| {
+                FromWorker::Checked(ProgramFindings { errors, warnings, tree })
+            }),
     ]
 }
 

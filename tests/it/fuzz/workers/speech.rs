@@ -9,7 +9,7 @@ use std::{
 };
 
 use mux_chance::damage::{Damage, damage};
-use mux_wire::{FRAME_VERSION, FromWorker, encode_frame};
+use mux_wire::{EngineInfo, FRAME_VERSION, FromWorker, encode_frame};
 use proptest::{collection::vec, prelude::*};
 
 use crate::fuzz::frames::from_worker;
@@ -62,10 +62,7 @@ impl Speech {
         if self.polite {
             let hello = FromWorker::Hello {
                 version: FRAME_VERSION,
-                engine: "chance".into(),
-                engine_version: None,
-                layers: Vec::new(),
-                snapshot: false,
+                engine: EngineInfo::default(),
             };
             for frame in [hello, FromWorker::Ready, FromWorker::Accepted] {
                 bytes.extend(encode_frame(&frame).unwrap());

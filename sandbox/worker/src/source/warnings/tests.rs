@@ -2,20 +2,19 @@
 
 use std::{fmt::Write as _, thread};
 
-use super::{
-    super::{SourceCheck, check_source},
-    MAX_WARNINGS,
-};
+use mux_wire::ProgramFindings;
+
+use super::{super::check_source, MAX_WARNINGS};
 
 /// Checks a program with another statement at its end: the last expression is awaited.
-fn checked(source: &str) -> SourceCheck {
+fn checked(source: &str) -> ProgramFindings {
     check_source(&format!("{source}\nnull;"))
 }
 
 /// The warnings of a program, one per line: position and message.
 fn warned(source: &str) -> String {
     let checked = checked(source);
-    assert_eq!(checked.faults, [], "{source}");
+    assert_eq!(checked.errors, [], "{source}");
     let mut text = String::new();
     for warning in checked.warnings {
         let line = warning.line.unwrap();
@@ -273,7 +272,7 @@ fn hints_name_the_replacement() {
 #[test]
 fn program_that_does_not_parse_has_no_warnings() {
     let checked = checked("mux.a.b();\nlet x = ;");
-    assert_eq!((checked.faults.len(), checked.warnings.len()), (1, 0));
+    assert_eq!((checked.errors.len(), checked.warnings.len()), (1, 0));
 }
 
 #[test]
