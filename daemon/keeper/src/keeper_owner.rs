@@ -260,18 +260,9 @@ impl KeeperOwner {
                         entry.fail(kind, message, errno);
                     }
                 }
-                KeeperEvent::Exited {
-                    id,
-                    code,
-                    signal,
-                    exceeded,
-                } => {
+                KeeperEvent::Exited { id, exit } => {
                     if let Some(entry) = self.children.get(&id) {
-                        entry.ended(ChildExit {
-                            code,
-                            signal,
-                            exceeded,
-                        });
+                        entry.ended(exit);
                     }
                 }
                 KeeperEvent::Gone { id } => {

@@ -67,7 +67,7 @@ pub struct KeptChild {
 }
 
 /// How the main process ended: one of the two is set, or neither if its exit status is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,

@@ -16,7 +16,7 @@ use nix::{
 };
 
 use super::{
-    kept_child::{ExceededLimit, StopSignal, TreeLimits},
+    kept_child::{ChildExit, ExceededLimit, StopSignal, TreeLimits},
     launch_child::LaunchedChild,
     process_table::{ProcessEntry, ProcessTable, marker_of},
     wire::KeeperEvent,
@@ -209,12 +209,12 @@ fn page_size() -> u64 {
 
 impl ChildTree {
     fn exit_event(&self, status: ExitStatus) -> KeeperEvent {
-        KeeperEvent::Exited {
-            id: self.id,
+        let exit = ChildExit {
             code: status.code(),
             signal: status.signal(),
             exceeded: self.exceeded,
-        }
+        };
+        KeeperEvent::Exited { id: self.id, exit }
     }
 
     fn is_check_due(&self, now: Instant) -> bool {

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use super::{
     descriptor_passing,
-    kept_child::{ExceededLimit, SpawnSpec, StopSignal, TreeLimits},
+    kept_child::{ChildExit, SpawnSpec, StopSignal, TreeLimits},
 };
 
 /// Both sides are the same binary, except during an upgrade, when the versions may differ. The version also changes
@@ -81,9 +81,8 @@ pub(super) enum KeeperEvent {
     /// The main process of the child has ended. Its leftovers are being ended.
     Exited {
         id: u64,
-        code: Option<i32>,
-        signal: Option<i32>,
-        exceeded: Option<ExceededLimit>,
+        #[serde(flatten)]
+        exit: ChildExit,
     },
     /// The child's whole tree has ended. The last event of an `id`.
     Gone { id: u64 },
