@@ -15,6 +15,7 @@ use mux_http::{
 };
 use mux_secrets::Secret;
 use mux_settings::NetworkSettings;
+use mux_text::error_chain::error_causes;
 use reqwest::{
     Client, RequestBuilder, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION},
@@ -66,7 +67,7 @@ impl AuthServerClient {
             .timeout(AUTH_SERVER_TIMEOUT)
             .dns_resolver(Arc::new(policy.clone()))
             .build()
-            .map_err(|error| chain(&error))?;
+            .map_err(|error| error_causes(&error))?;
         Ok(Self {
             client,
             policy,
@@ -168,7 +169,7 @@ impl AuthServerClient {
         let status = response.status();
         let headers = response.headers().clone();
         let body = read_body(response, MAX_RESPONSE_BYTES).await;
-        let body = body.map_err(|error| chain(&error.without_url()))?;
+        let body = body.map_err(|error| one_line_excerpt(&error_causes(&error.without_url())))?;
         let body =
             body.ok_or_else(|| format!("its answer is longer than {MAX_RESPONSE_BYTES} bytes"))?;
         Ok(AuthServerResponse {
@@ -181,7 +182,7 @@ impl AuthServerClient {
     /// Describes a request without a response, with the proxy through which it went.
     fn describe(&self, error: reqwest::Error) -> String {
         let proxy = error.url().and_then(|url| used_proxy(&self.network, url));
-        let why = chain(&error.without_url());
+        let why = one_line_excerpt(&error_causes(&error.without_url()));
         match proxy {
             Some(proxy) => format!("{why}, through {proxy}; {}", proxy.fix()),
             None => why,
@@ -235,15 +236,4 @@ impl AuthServerResponse {
             None => format!("it answered {status}"),
         }
     }
-}
-
-/// The message of an error, with the messages of its sources.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    one_line_excerpt(&text)
 }

@@ -64,27 +64,27 @@ const CREDENTIAL_FILE_VERSION: u32 = 3;
 #[derive(Clone, Debug)]
 pub(super) struct CredentialFile(PathBuf);
 
-/// The reason the file is not used, with a remedy.
+/// The reason the file is not used, with a remedy. A sentence about the file, without its path.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CredentialFileError {
-    #[error("cannot read {path:?}: {source}")]
-    Read { path: PathBuf, source: io::Error },
-    #[error("cannot write {path:?}: {source}")]
-    Write { path: PathBuf, source: io::Error },
+    #[error("cannot be read: {0}")]
+    Read(io::Error),
+    #[error("cannot be written: {0}")]
+    Write(io::Error),
     #[cfg(unix)]
-    #[error("{path:?} contains credentials but belongs to user {owner}, not to you; remove it")]
-    Foreign { path: PathBuf, owner: u32 },
+    #[error("contains credentials but belongs to user {0}, not to you; remove it")]
+    Foreign(u32),
     #[cfg(unix)]
     #[error(
-        "{path:?} contains credentials but others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
+        "contains credentials but others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
     )]
     Open { path: PathBuf, mode: u32 },
-    #[error("{0:?} contains credentials but is not a regular file; remove it")]
-    NoFile(PathBuf),
+    #[error("contains credentials but is not a regular file; remove it")]
+    NoFile,
     #[error(
-        "{path:?} is not a valid credential file ({problem}); remove it, sign in again, and set its secrets again"
+        "is not a valid credential file ({0}); remove it, sign in again, and set its secrets again"
     )]
-    Shape { path: PathBuf, problem: String },
+    Shape(String),
 }
 
 impl CredentialFile {
@@ -98,38 +98,27 @@ impl CredentialFile {
 
     /// Reads the file. A missing file counts as empty.
     pub(super) fn read(&self) -> Result<CredentialContents, CredentialFileError> {
-        let path = || self.0.clone();
-        let unreadable = |source| CredentialFileError::Read {
-            path: path(),
-            source,
-        };
         match self.0.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(CredentialContents::default());
             }
-            Err(error) => return Err(unreadable(error)),
-            Ok(found) if !found.is_file() => return Err(CredentialFileError::NoFile(path())),
+            Err(error) => return Err(CredentialFileError::Read(error)),
+            Ok(found) if !found.is_file() => return Err(CredentialFileError::NoFile),
             Ok(found) if found.len() > MAX_CREDENTIAL_FILE_BYTES => {
-                let problem = format!("{} bytes", found.len());
-                return Err(CredentialFileError::Shape {
-                    path: path(),
-                    problem,
-                });
+                return Err(CredentialFileError::Shape(format!("{} bytes", found.len())));
             }
             Ok(found) => self.check(&found)?,
         }
-        let text = fs::read(&self.0).map_err(unreadable)?;
-        let document: CredentialDocument =
-            serde_json::from_slice(&text).map_err(|error| CredentialFileError::Shape {
-                path: path(),
-                // The parser's message could repeat a part of the file.
-                problem: format!("line {}, column {}", error.line(), error.column()),
-            })?;
+        let text = fs::read(&self.0).map_err(CredentialFileError::Read)?;
+        // The parser's message could repeat a part of the file.
+        let invalid = |error: serde_json::Error| {
+            let position = format!("line {}, column {}", error.line(), error.column());
+            CredentialFileError::Shape(position)
+        };
+        let document: CredentialDocument = serde_json::from_slice(&text).map_err(invalid)?;
         if document.version > CREDENTIAL_FILE_VERSION {
-            return Err(CredentialFileError::Shape {
-                path: path(),
-                problem: format!("version {} of a newer muxd", document.version),
-            });
+            let newer = format!("version {} of a newer muxd", document.version);
+            return Err(CredentialFileError::Shape(newer));
         }
         Ok(document.contents)
     }
@@ -143,29 +132,24 @@ impl CredentialFile {
             2
         };
         let document = CredentialDocument { version, contents };
-        self.replace(&document)
-            .map_err(|source| CredentialFileError::Write {
-                path: self.0.clone(),
-                source,
-            })
-    }
-
-    fn replace(&self, document: &CredentialDocument) -> io::Result<()> {
-        atomic_file::write(&self.0, &serde_json::to_vec_pretty(document)?)
+        let text = serde_json::to_vec_pretty(&document).map_err(io::Error::from);
+        let written = text.and_then(|text| atomic_file::write(&self.0, &text));
+        written.map_err(CredentialFileError::Write)
     }
 
     #[cfg(unix)]
     fn check(&self, found: &fs::Metadata) -> Result<(), CredentialFileError> {
         use std::os::unix::fs::MetadataExt;
-        let path = self.0.clone();
-        let owner = found.uid();
         let mode = found.mode() & 0o777;
-        if owner != nix::unistd::geteuid().as_raw() {
-            return Err(CredentialFileError::Foreign { path, owner });
+        if found.uid() != nix::unistd::geteuid().as_raw() {
+            return Err(CredentialFileError::Foreign(found.uid()));
         }
         match mode & 0o077 {
             0 => Ok(()),
-            _ => Err(CredentialFileError::Open { path, mode }),
+            _ => Err(CredentialFileError::Open {
+                path: self.0.clone(),
+                mode,
+            }),
         }
     }
 
@@ -235,7 +219,7 @@ mod tests {
         fs::write(&real, "{}").unwrap();
         let file = CredentialFile::new(folder.path().join("credentials.json"));
         symlink(&real, file.path()).unwrap();
-        assert!(matches!(file.read(), Err(CredentialFileError::NoFile(_))));
+        assert!(matches!(file.read(), Err(CredentialFileError::NoFile)));
         fs::remove_file(file.path()).unwrap();
         fs::write(file.path(), "{\"version\":\"tok-123\"").unwrap();
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).unwrap();

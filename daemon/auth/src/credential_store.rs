@@ -186,7 +186,12 @@ impl CredentialStore {
         record: LoginRecord,
         secrets: LoginSecrets,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
-        self.run(move |disk| async move { disk.update(record, secrets).await })
+        self.run(move |disk| async move {
+            if disk.contents.load().signed_out.contains(&record.key) {
+                return Err(AuthError::Required("the user has signed out of it".into()));
+            }
+            disk.save(record, secrets).await
+        })
     }
 
     pub(super) fn forget(
@@ -194,7 +199,18 @@ impl CredentialStore {
         record: &LoginRecord,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let id = record.id();
-        self.run(move |disk| async move { disk.forget(id).await })
+        self.run(move |disk| async move {
+            let in_keyring = {
+                let contents = disk.contents.load();
+                let found = contents.logins.iter().find(|entry| entry.record.id() == id);
+                found.is_some_and(|entry| entry.secrets.is_none())
+            };
+            if in_keyring {
+                disk.keyring.forget(&id).await;
+            }
+            disk.change(move |contents| contents.logins.retain(|entry| entry.record.id() != id))
+                .await
+        })
     }
 
     /// Keeps this server from sharing a sign-in until it has its own login.
@@ -203,7 +219,13 @@ impl CredentialStore {
         key: &LoginKey,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let key = key.clone();
-        self.run(move |disk| async move { disk.sign_out(key).await })
+        self.run(move |disk| async move {
+            disk.change(move |contents| {
+                contents.signed_out.retain(|known| *known != key);
+                contents.signed_out.push(key);
+            })
+            .await
+        })
     }
 
     /// The reason the file is not used, with a remedy.
@@ -270,24 +292,13 @@ impl CredentialBackend {
                 *problem = None;
             }
             Err(error) => {
-                let error = error.to_string();
+                let error = format!("{:?} {error}", self.file.path());
                 if problem.as_ref() != Some(&error) {
                     warn!(error, "the credential file is not used");
                 }
                 *problem = Some(error);
             }
         }
-    }
-
-    async fn update(
-        self: &Arc<Self>,
-        record: LoginRecord,
-        secrets: LoginSecrets,
-    ) -> Result<(), AuthError> {
-        if self.contents.load().signed_out.contains(&record.key) {
-            return Err(AuthError::Required("the user has signed out of it".into()));
-        }
-        self.save(record, secrets).await
     }
 
     async fn save(
@@ -308,29 +319,6 @@ impl CredentialBackend {
         .await
     }
 
-    async fn forget(self: &Arc<Self>, id: String) -> Result<(), AuthError> {
-        let in_keyring = {
-            let contents = self.contents.load();
-            let found = contents.logins.iter().find(|entry| entry.record.id() == id);
-            found.is_some_and(|entry| entry.secrets.is_none())
-        };
-        if in_keyring {
-            self.keyring.forget(&id).await;
-        }
-        let forget = move |contents: &mut CredentialContents| {
-            contents.logins.retain(|entry| entry.record.id() != id);
-        };
-        self.change(forget).await
-    }
-
-    async fn sign_out(self: &Arc<Self>, key: LoginKey) -> Result<(), AuthError> {
-        self.change(move |contents| {
-            contents.signed_out.retain(|known| *known != key);
-            contents.signed_out.push(key);
-        })
-        .await
-    }
-
     async fn change(
         self: &Arc<Self>,
         change: impl FnOnce(&mut CredentialContents) + Send + 'static,
@@ -346,7 +334,8 @@ impl CredentialBackend {
             let mut contents = CredentialContents::clone(&disk.contents.load());
             change(&mut contents);
             let kept = disk.file.write(contents.clone());
-            kept.map_err(|error| AuthError::Store(error.to_string()))?;
+            let path = disk.file.path();
+            kept.map_err(|error| AuthError::Store(format!("{path:?} {error}")))?;
             disk.contents.store(Arc::new(contents));
             Ok(())
         });

@@ -3,15 +3,12 @@
 //! Invariant: every named secret has an entry in the file, and its value is either in the keyring or in the file.
 //! Values from the keyring are cached until [`CredentialStore::ask_again`].
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use mux_secrets::Secret;
 
 use crate::{
-    AuthError,
-    credential_file::{CredentialContents, SecretEntry},
-    keyring::KeyringUnavailable,
-    login_record::now,
+    AuthError, credential_file::SecretEntry, keyring::KeyringUnavailable, login_record::now,
 };
 
 use super::{CredentialBackend, CredentialStore};
@@ -69,7 +66,32 @@ impl CredentialStore {
         value: Secret,
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let name = name.to_owned();
-        self.run(move |disk| async move { disk.set(name, value).await })
+        self.run(move |disk| async move {
+            let text = value.expose().as_bytes().to_vec();
+            let kept = disk.uses_keyring.load(Ordering::Relaxed)
+                && disk.keyring.write_text(&id(&name), text).await;
+            if !kept && disk.holds(&name) {
+                // An older value must not stay in the keyring.
+                disk.keyring.forget(&id(&name)).await;
+            }
+            let entry = SecretEntry {
+                name: name.clone(),
+                since: now(),
+                value: Some(value.clone()).filter(|_| !kept),
+            };
+            disk.change(move |contents| {
+                contents.secrets.retain(|known| known.name != entry.name);
+                contents.secrets.push(entry);
+                contents.secrets.sort_by(|a, b| a.name.cmp(&b.name));
+            })
+            .await?;
+            if kept {
+                drop(disk.remembered.lock().insert(name, value));
+            } else {
+                drop(disk.remembered.lock().remove(&name));
+            }
+            Ok(())
+        })
     }
 
     /// Removes a secret. Resolves to false if there was none.
@@ -78,7 +100,19 @@ impl CredentialStore {
         name: &str,
     ) -> impl Future<Output = Result<bool, AuthError>> + use<> {
         let name = name.to_owned();
-        self.run(move |disk| async move { disk.remove(name).await })
+        self.run(move |disk| async move {
+            let is_known = {
+                let contents = disk.contents.load();
+                contents.secrets.iter().any(|known| known.name == name)
+            };
+            if disk.holds(&name) {
+                disk.keyring.forget(&id(&name)).await;
+            }
+            disk.remembered.lock().remove(&name);
+            disk.change(move |contents| contents.secrets.retain(|known| known.name != name))
+                .await?;
+            Ok(is_known)
+        })
     }
 }
 
@@ -108,53 +142,6 @@ impl CredentialBackend {
             .lock()
             .insert(name.to_owned(), value.clone());
         Ok(value)
-    }
-
-    pub(super) async fn set(
-        self: &Arc<Self>,
-        name: String,
-        value: Secret,
-    ) -> Result<(), AuthError> {
-        let text = value.expose().as_bytes().to_vec();
-        let kept = self.uses_keyring.load(Ordering::Relaxed)
-            && self.keyring.write_text(&id(&name), text).await;
-        if !kept && self.holds(&name) {
-            // An older value must not stay in the keyring.
-            self.keyring.forget(&id(&name)).await;
-        }
-        let named = SecretEntry {
-            name: name.clone(),
-            since: now(),
-            value: Some(value.clone()).filter(|_| !kept),
-        };
-        self.change(move |contents: &mut CredentialContents| {
-            contents.secrets.retain(|known| known.name != named.name);
-            contents.secrets.push(named);
-            contents.secrets.sort_by(|a, b| a.name.cmp(&b.name));
-        })
-        .await?;
-        if kept {
-            drop(self.remembered.lock().insert(name, value));
-        } else {
-            drop(self.remembered.lock().remove(&name));
-        }
-        Ok(())
-    }
-
-    pub(super) async fn remove(self: &Arc<Self>, name: String) -> Result<bool, AuthError> {
-        let known = {
-            let contents = self.contents.load();
-            contents.secrets.iter().any(|known| known.name == name)
-        };
-        if self.holds(&name) {
-            self.keyring.forget(&id(&name)).await;
-        }
-        self.remembered.lock().remove(&name);
-        self.change(move |contents: &mut CredentialContents| {
-            contents.secrets.retain(|known| known.name != name);
-        })
-        .await?;
-        Ok(known)
     }
 
     /// True if the value of a secret is in the keyring.
