@@ -303,13 +303,10 @@ impl std::fmt::Debug for Environment {
 
 /// The commands in a string. Empty if the string is invalid, which [`Environment::expand`] reports.
 pub fn commands_in(text: &str) -> BTreeSet<String> {
-    let parts = parts(text).unwrap_or_default().into_iter();
-    parts
-        .filter_map(|part| match part {
-            TextPart::Command(command) => Some(command.to_owned()),
-            _ => None,
-        })
-        .collect()
+    references_in(text, |part| match part {
+        TextPart::Command(command) => Some(command),
+        _ => None,
+    })
 }
 
 /// The literal parts of a string: its plain parts, the defaults of variables, and commands. The whole string if it is
@@ -328,13 +325,18 @@ pub fn literals_in(text: &str) -> Vec<&str> {
 
 /// The named secrets in a string. Empty if the string is invalid, which [`Environment::expand`] reports.
 pub fn secrets_in(text: &str) -> BTreeSet<String> {
+    references_in(text, |part| match part {
+        TextPart::Secret(name) => Some(name),
+        _ => None,
+    })
+}
+
+fn references_in<'a>(
+    text: &'a str,
+    reference: impl Fn(TextPart<'a>) -> Option<&'a str>,
+) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
-    parts
-        .filter_map(|part| match part {
-            TextPart::Secret(name) => Some(name.to_owned()),
-            _ => None,
-        })
-        .collect()
+    parts.filter_map(reference).map(str::to_owned).collect()
 }
 
 fn refuse_workspace(expanded: String) -> Result<String, EntryError> {

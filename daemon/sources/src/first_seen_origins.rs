@@ -79,73 +79,55 @@ impl FirstSeenOrigins {
         written: &str,
         named: &DescribedOrigins,
     ) -> Result<DescribedOrigins, String> {
-        let mut book = self.book.lock();
-        let book = book.get_or_insert_with(|| self.read());
-        let book = book.as_mut().map_err(|problem| problem.clone())?;
-        let of = description_key(written);
-        let before = book.get(source).filter(|kept| kept.of == of);
-        let elsewhere = before.is_some_and(|kept| kept.elsewhere);
-        let before = before.filter(|kept| !kept.is_unnamed);
-        let now = match before {
-            Some(kept) => DescribedOrigins {
-                // Until now the entry named it.
-                calls: kept.named.calls.clone().or_else(|| named.calls.clone()),
-                functions: kept
-                    .named
-                    .functions
-                    .clone()
-                    .or_else(|| named.functions.clone()),
-                tokens: kept.named.tokens.clone(),
-            },
-            None => named.clone(),
-        };
-        if before.is_none_or(|kept| kept.named != now) {
-            let record = FirstSeenRecord {
-                of,
-                named: now.clone(),
-                is_unnamed: false,
-                elsewhere,
-            };
-            book.insert(source.to_owned(), record);
-            self.write(book);
-        }
-        Ok(now)
+        self.change(source, written, |record| {
+            let known = &mut record.named;
+            if std::mem::take(&mut record.is_unnamed) {
+                *known = named.clone();
+            } else {
+                // Until now the entry named them.
+                known.calls = known.calls.take().or_else(|| named.calls.clone());
+                known.functions = known.functions.take().or_else(|| named.functions.clone());
+            }
+            known.clone()
+        })
     }
 
     /// True if any text of this description did not come from a private network. Waits for the disk.
     pub(super) fn came_from_elsewhere(&self, source: &str, written: &str) -> Result<bool, String> {
+        self.change(source, written, |record| record.elsewhere)
+    }
+
+    /// Records that a text of this description did not come from a private network. Waits for the disk. An unreadable
+    /// file counts as if it recorded that.
+    pub(super) fn record_elsewhere(&self, source: &str, written: &str) {
+        drop(self.change(source, written, |record| record.elsewhere = true));
+    }
+
+    /// Changes the record of a description, and writes the file if that makes a difference.
+    fn change<T>(
+        &self,
+        source: &str,
+        written: &str,
+        change: impl FnOnce(&mut FirstSeenRecord) -> T,
+    ) -> Result<T, String> {
         let mut book = self.book.lock();
         let book = book.get_or_insert_with(|| self.read());
         let book = book.as_mut().map_err(|problem| problem.clone())?;
         let of = description_key(written);
-        let kept = book.get(source).filter(|kept| kept.of == of);
-        Ok(kept.is_some_and(|kept| kept.elsewhere))
-    }
-
-    /// Records that a text of this description did not come from a private network. Waits for the disk.
-    pub(super) fn record_elsewhere(&self, source: &str, written: &str) {
-        let mut book = self.book.lock();
-        // An unreadable file counts as if it recorded that.
-        let Ok(book) = book.get_or_insert_with(|| self.read()) else {
-            return;
-        };
-        let of = description_key(written);
-        let kept = book.get(source).filter(|kept| kept.of == of).cloned();
-        if kept.as_ref().is_some_and(|kept| kept.elsewhere) {
-            return;
-        }
-        let (named, is_unnamed) = kept.map_or_else(
-            || (DescribedOrigins::default(), true),
-            |kept| (kept.named, kept.is_unnamed),
-        );
-        let record = FirstSeenRecord {
+        let known = book.get(source).filter(|known| known.of == of).cloned();
+        let known = known.unwrap_or_else(|| FirstSeenRecord {
             of,
-            named,
-            is_unnamed,
-            elsewhere: true,
-        };
-        book.insert(source.to_owned(), record);
-        self.write(book);
+            named: DescribedOrigins::default(),
+            is_unnamed: true,
+            elsewhere: false,
+        });
+        let mut record = known.clone();
+        let outcome = change(&mut record);
+        if record != known {
+            book.insert(source.to_owned(), record);
+            self.write(book);
+        }
+        Ok(outcome)
     }
 
     fn read(&self) -> Result<OriginsBySource, String> {

@@ -395,12 +395,7 @@ fn has_no_variables(directives: &ast::DirectiveList) -> Result<(), String> {
 }
 
 fn has_variable(value: &ast::Value) -> bool {
-    match value {
-        ast::Value::Variable(_) => true,
-        ast::Value::List(items) => items.iter().any(|item| has_variable(item)),
-        ast::Value::Object(members) => members.iter().any(|(_, value)| has_variable(value)),
-        _ => false,
-    }
+    !value_literal::variables_in(value).is_empty()
 }
 
 fn no_variables() -> String {

@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 use super::{
     query_document::{DocumentError, QueryDocument},
     schema_model::{GraphqlSchema, OperationKind},
+    value_literal,
 };
 use mux_text::json_length;
 
@@ -442,49 +443,18 @@ impl<'d> VariableValues<'d> {
         defaults: &VariableDefaults<'d>,
         hasher: &mut Hasher,
     ) {
-        match value {
-            ast::Value::Null => drop(hasher.update(b"0")),
-            ast::Value::Boolean(false) => drop(hasher.update(b"f")),
-            ast::Value::Boolean(true) => drop(hasher.update(b"t")),
-            ast::Value::String(it) => {
-                hasher.update(b"\"");
-                hash_text(hasher, it);
-            }
-            ast::Value::Enum(name) => {
-                hasher.update(b"e");
-                hash_text(hasher, name.as_str());
-            }
-            ast::Value::Int(number) => {
-                hasher.update(b"i");
-                hash_text(hasher, number.as_str());
-            }
-            ast::Value::Float(number) => {
-                hasher.update(b"d");
-                hash_text(hasher, number.as_str());
-            }
-            ast::Value::List(items) => {
-                hasher.update(b"[").update(&items.len().to_le_bytes());
-                for item in items {
-                    self.hash(item, defaults, hasher);
-                }
-            }
-            ast::Value::Object(members) => {
-                hasher.update(b"{").update(&members.len().to_le_bytes());
-                for (name, value) in members {
-                    hash_text(hasher, name.as_str());
-                    self.hash(value, defaults, hasher);
-                }
-            }
-            ast::Value::Variable(name) => match self.measure_variable(name.as_str()) {
+        hash_text(hasher, &value.serialize().no_indent().to_string());
+        for name in value_literal::variables_in(value) {
+            match self.measure_variable(name) {
                 Some(measured) => {
                     hasher.update(b"v").update(measured.hash.as_bytes());
                 }
-                None => match defaults.values.get(name.as_str()) {
+                None => match defaults.values.get(name) {
                     // A default value has no variables.
                     Some(default) => self.hash(default, &VariableDefaults::default(), hasher),
                     None => drop(hasher.update(b"-")),
                 },
-            },
+            }
         }
     }
 

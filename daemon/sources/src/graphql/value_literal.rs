@@ -30,6 +30,19 @@ pub(super) fn json(value: &ast::Value) -> Value {
     }
 }
 
+/// The variables in a value, once for each use.
+pub(super) fn variables_in(value: &ast::Value) -> Vec<&str> {
+    match value {
+        ast::Value::Variable(name) => vec![name.as_str()],
+        ast::Value::List(items) => items.iter().flat_map(|item| variables_in(item)).collect(),
+        ast::Value::Object(members) => {
+            let values = members.iter().map(|(_, value)| value);
+            values.flat_map(|value| variables_in(value)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn number_of(text: &str) -> Value {
     let number = serde_json::from_str::<Number>(text);
     number.map_or(Value::Null, Value::Number)
