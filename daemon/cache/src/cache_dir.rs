@@ -6,13 +6,14 @@
 //! `FOLDER/VERSION/{lock, opening, store-N}` and `FOLDER/quarantine`, which contains the last damaged store.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
     thread,
     time::Instant,
 };
 
+use mux_files::private_file::ensure_folder;
 use thiserror::Error;
 use tracing::{debug, warn};
 
@@ -61,13 +62,13 @@ impl CacheDir {
             path: folder.to_path_buf(),
             source,
         };
-        prepare(folder).map_err(failed)?;
+        ensure_folder(folder).map_err(failed)?;
         let home = folder.join(version);
-        let lock = match prepare(&home).and_then(|()| lock(&home)) {
+        let lock = match ensure_folder(&home).and_then(|()| lock(&home)) {
             Err(error) if is_foreign(&error) => {
                 warn!(%error, path = %home.display(), "moving aside what is not a cache");
                 aside(&home, folder).map_err(failed)?;
-                prepare(&home).and_then(|()| lock(&home))
+                ensure_folder(&home).and_then(|()| lock(&home))
             }
             done => done,
         };
@@ -174,26 +175,6 @@ impl CacheDir {
         let path = self.store();
         CacheDirError::Store { path, source }
     }
-}
-
-/// Creates the directory with mode 0700, and refuses an existing one of another user.
-fn prepare(path: &Path) -> io::Result<()> {
-    if path.symlink_metadata().is_err() {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path)?;
-    }
-    let found = path.symlink_metadata()?;
-    if !found.is_dir() {
-        return Err(io::Error::other("it is not a directory; remove it"));
-    }
-    #[cfg(unix)]
-    if std::os::unix::fs::MetadataExt::uid(&found) != nix::unistd::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user; remove it"));
-    }
-    Ok(())
 }
 
 /// Returns true if a file is where a directory should be, or a directory where the lock should be. Returns false for a

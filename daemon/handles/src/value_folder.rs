@@ -3,7 +3,7 @@
 //! Invariant: only regular files with the names of values are read, and no link is followed.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     ops::Range,
     path::{Path, PathBuf},
@@ -11,6 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use mux_files::private_file::ensure_folder;
 use tracing::debug;
 
 use super::handle_name::HandleName;
@@ -34,29 +35,6 @@ impl ValueFolder {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Creates the folder with mode 0700, and refuses an existing one of another user.
-    pub(super) fn ensure_private(&self) -> io::Result<()> {
-        if self.path.symlink_metadata().is_err() {
-            let mut builder = DirBuilder::new();
-            builder.recursive(true).private().create(&self.path)?;
-        }
-        let found = self.path.symlink_metadata()?;
-        if !found.is_dir() {
-            return Err(io::Error::other("it is not a directory; remove it"));
-        }
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, PermissionsExt};
-            if found.uid() != nix::unistd::geteuid().as_raw() {
-                return Err(io::Error::other("it belongs to another user; remove it"));
-            }
-            if found.mode() & 0o777 != 0o700 {
-                fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))?;
-            }
-        }
-        Ok(())
     }
 
     /// The existing values, the oldest first. All other files are removed.
@@ -96,7 +74,7 @@ impl ValueFolder {
 
     /// Writes a value atomically. The folder is checked each time: it may have been removed or replaced.
     pub(super) fn write(&self, name: &HandleName, text: &str) -> io::Result<()> {
-        self.ensure_private()?;
+        ensure_folder(&self.path)?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let unfinished = self.path.join(format!(
             "{UNFINISHED_PREFIX}-{}-{number}",

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use mux_files::secret_key;
+use mux_files::{private_file::ensure_folder, secret_key};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use mux_messages::{Handle, ReadPage, millis};
@@ -81,11 +81,8 @@ impl ValueStore {
 
     /// Loads the files of earlier daemons, and removes expired and excess ones.
     pub(super) fn load_existing(&self) {
-        let found = match self
-            .folder
-            .ensure_private()
-            .and_then(|()| self.folder.scan())
-        {
+        let folder = ensure_folder(self.folder.path());
+        let found = match folder.and_then(|()| self.folder.scan()) {
             Ok(found) => found,
             Err(error) => {
                 let folder = self.folder.path().display();
