@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     EffectivePolicy, GivenArguments, PolicyQuestion, PolicyVerdict, Rule, RuleAction, RuleOutcome,
     default_verdict,
-    rule::{RuleMatch, UnmetCondition, annotation_hints, quoted_list},
+    rule::{RuleMatch, UnmetCondition, differing_hint, quoted_list},
 };
 
 /// The verdict on a hypothetical call, with every rule that was evaluated.
@@ -158,22 +158,9 @@ impl Rule {
     }
 
     fn why_annotations(&self, question: &PolicyQuestion<'_>) -> String {
-        let said = question.hints;
-        let found = [
-            Some(said.is_read_only()),
-            said.is_destructive(),
-            Some(said.is_idempotent()),
-            said.open_world,
-        ];
-        let differs = annotation_hints(&self.written.annotations)
-            .into_iter()
-            .zip(found)
-            .find(|((_, wanted), found)| wanted.is_some() && wanted != found);
-        match differs {
-            Some(((name, _), Some(found))) => format!("annotations.{name}: it is {found}"),
-            Some(((name, _), None)) => {
-                format!("annotations.{name}: the tool does not declare it")
-            }
+        match differing_hint(&self.written.annotations, question.hints) {
+            Some((name, Some(found))) => format!("annotations.{name}: it is {found}"),
+            Some((name, None)) => format!("annotations.{name}: the tool does not declare it"),
             None => "annotations: they differ".into(),
         }
     }

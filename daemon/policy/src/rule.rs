@@ -260,7 +260,7 @@ impl Rule {
         if let Some(unmet) = self.unmet_by_caller(question) {
             return RuleMatch::No(unmet);
         }
-        if !annotations_match(&self.written.annotations, question.hints) {
+        if differing_hint(&self.written.annotations, question.hints).is_some() {
             return RuleMatch::No(UnmetCondition::Annotations);
         }
         if let Some(verbs) = &self.written.verbs {
@@ -402,16 +402,24 @@ fn comparable_directory(path: &str) -> String {
     }
 }
 
-fn annotations_match(wanted: &AnnotationsEntry, hints: ToolHints) -> bool {
-    let is = |wanted: Option<bool>, said: Option<bool>| wanted.is_none() || wanted == said;
-    is(wanted.read_only, Some(hints.is_read_only()))
-        && is(wanted.idempotent, Some(hints.is_idempotent()))
-        && is(wanted.destructive, hints.is_destructive())
-        && is(wanted.open_world, hints.open_world)
+/// The first annotation that is not as the rule requires, with the tool's value.
+pub(super) fn differing_hint(
+    wanted: &AnnotationsEntry,
+    hints: ToolHints,
+) -> Option<(&'static str, Option<bool>)> {
+    let found = [
+        Some(hints.is_read_only()),
+        hints.is_destructive(),
+        Some(hints.is_idempotent()),
+        hints.open_world,
+    ];
+    let mut pairs = annotation_hints(wanted).into_iter().zip(found);
+    let differs = pairs.find(|((_, wanted), found)| wanted.is_some() && wanted != found);
+    differs.map(|((name, _), found)| (name, found))
 }
 
 /// The annotations with the value that a rule requires.
-pub(super) fn annotation_hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 4] {
+fn annotation_hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 4] {
     [
         ("read_only", entry.read_only),
         ("destructive", entry.destructive),

@@ -134,11 +134,11 @@ impl CompiledSchema {
         if self.run_within_budget(steps, || self.validator.is_valid(MeteredNode(value)))? {
             return Some(SchemaVerdict::Fits);
         }
-        if !is_searched(value) {
+        let count = count_values(value);
+        if count > MAX_SEARCHED_VALUES {
             if steps < MAX_CHECK_STEPS {
                 return None;
             }
-            let count = count_values(value);
             return Some(SchemaVerdict::Fails(vec![format!(
                 "one of their {count} values does not match; with more than {MAX_SEARCHED_VALUES} it is not located"
             )]));
@@ -173,23 +173,6 @@ impl CompiledSchema {
             Err(cause) => resume_unwind(cause),
         }
     }
-}
-
-/// Returns true if a value is small enough to locate the violation.
-fn is_searched(value: &Value) -> bool {
-    fn values_left(value: &Value, most: usize) -> Option<usize> {
-        let most = most.checked_sub(1)?;
-        match value {
-            Value::Array(items) => items
-                .iter()
-                .try_fold(most, |most, item| values_left(item, most)),
-            Value::Object(fields) => fields
-                .values()
-                .try_fold(most, |most, field| values_left(field, most)),
-            _ => Some(most),
-        }
-    }
-    values_left(value, MAX_SEARCHED_VALUES).is_some()
 }
 
 fn mistake_with_value(error: &ValidationError<'_>) -> String {

@@ -59,7 +59,7 @@ use self::{
     diagnostics::ProgramDiagnostics,
     syntax_tree::SyntaxTree,
     types_folders::TypesFolders,
-    verdict_cache::{VerdictCache, VerdictKey, VerdictLookup},
+    verdict_cache::{VerdictCache, VerdictKey},
 };
 pub use self::{hints::ProgramHint, types_text::TypesText};
 use mux_process::blocking_pool;
@@ -217,29 +217,20 @@ impl Checker {
     ) -> Result<Arc<[Diagnostic]>, CheckFailure> {
         let inner = &self.inner;
         let key = VerdictKey::of(types, source);
-        let waiting = match inner.verdicts.ask(key) {
-            VerdictLookup::Known(verdict) => {
-                inner.cached.fetch_add(1, Relaxed);
-                return verdict;
-            }
-            VerdictLookup::Pending(waiting) => {
-                inner.cached.fetch_add(1, Relaxed);
-                waiting
-            }
-            VerdictLookup::Unknown(promise) => {
-                let waiting = promise.subscribe();
+        let (verdict, promise) = inner.verdicts.ask(key);
+        match promise {
+            None => _ = inner.cached.fetch_add(1, Relaxed),
+            Some(promise) => {
                 let inner = Arc::clone(inner);
                 let types = types.clone();
                 let source = source.to_owned();
                 // A separate task: the first caller may go away while others wait.
                 tokio::spawn(async move {
-                    let verdict = inner.check_uncached(&types, &source, syntax).await;
-                    promise.keep(verdict);
+                    promise.keep(inner.check_uncached(&types, &source, syntax).await);
                 });
-                waiting
             }
-        };
-        waiting.verdict().await
+        }
+        verdict.verdict().await
     }
 
     /// Starts the compiler and loads these types, in the background.

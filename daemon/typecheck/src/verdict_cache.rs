@@ -36,7 +36,7 @@ impl VerdictKey {
 #[derive(Clone)]
 pub(super) struct VerdictCache(Arc<Mutex<VerdictEntries>>);
 
-type VerdictEntries = LruCache<VerdictKey, VerdictState>;
+type VerdictEntries = LruCache<VerdictKey, VerdictEntry>;
 
 impl Default for VerdictCache {
     fn default() -> Self {
@@ -44,19 +44,14 @@ impl Default for VerdictCache {
     }
 }
 
-enum VerdictState {
-    Known(CheckVerdict, Option<Instant>),
-    Pending(watch::Receiver<Option<CheckVerdict>>),
+struct VerdictEntry {
+    verdict: PendingVerdict,
+    /// The time from which the program is checked again.
+    until: Option<Instant>,
 }
 
-pub(super) enum VerdictLookup {
-    Known(CheckVerdict),
-    Pending(PendingVerdict),
-    /// Not cached: the caller must check the program and fulfill the promise.
-    Unknown(VerdictPromise),
-}
-
-/// A verdict that another task is computing.
+/// A verdict, which another task may still be computing.
+#[derive(Clone)]
 pub(super) struct PendingVerdict(watch::Receiver<Option<CheckVerdict>>);
 
 impl PendingVerdict {
@@ -67,6 +62,10 @@ impl PendingVerdict {
             Err(_) => Err(CheckFailure::Closed),
         }
     }
+
+    fn is_known(&self) -> bool {
+        self.0.borrow().is_some()
+    }
 }
 
 /// The obligation to compute a verdict. If it is dropped without one, the next caller tries again.
@@ -74,39 +73,43 @@ pub(super) struct VerdictPromise {
     key: VerdictKey,
     verdicts: VerdictCache,
     verdict_sender: watch::Sender<Option<CheckVerdict>>,
+    is_kept: bool,
 }
 
 impl VerdictCache {
-    pub(super) fn ask(&self, key: VerdictKey) -> VerdictLookup {
-        let mut kept = self.lock();
-        match kept.get(&key) {
-            Some(VerdictState::Known(verdict, until))
-                if until.is_none_or(|until| Instant::now() < until) =>
-            {
-                return VerdictLookup::Known(verdict.clone());
-            }
-            Some(VerdictState::Pending(verdict_sender)) => {
-                return VerdictLookup::Pending(PendingVerdict(verdict_sender.clone()));
-            }
-            Some(VerdictState::Known(..)) | None => {}
+    /// The verdict, and the promise of it if no task has computed it or is computing it: the caller must check the
+    /// program and fulfill the promise.
+    pub(super) fn ask(&self, key: VerdictKey) -> (PendingVerdict, Option<VerdictPromise>) {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(&key)
+            && entry.until.is_none_or(|until| Instant::now() < until)
+        {
+            return (entry.verdict.clone(), None);
         }
-        let (verdict_sender, waiting) = watch::channel(None);
-        kept.put(key, VerdictState::Pending(waiting));
-        drop_excess(&mut kept);
-        VerdictLookup::Unknown(VerdictPromise {
+        let (verdict_sender, verdict) = watch::channel(None);
+        let verdict = PendingVerdict(verdict);
+        let entry = VerdictEntry {
+            verdict: verdict.clone(),
+            until: None,
+        };
+        entries.put(key, entry);
+        drop_excess(&mut entries);
+        let promise = VerdictPromise {
             key,
             verdicts: self.clone(),
             verdict_sender,
-        })
+            is_kept: false,
+        };
+        (verdict, Some(promise))
     }
 
     /// Forgets all known verdicts. Pending ones are kept.
     pub(super) fn forget_all(&self) {
-        let mut kept = self.lock();
-        let known = kept.iter().filter(|(_, state)| state.is_known());
+        let mut entries = self.lock();
+        let known = entries.iter().filter(|(_, entry)| entry.verdict.is_known());
         let known: Vec<VerdictKey> = known.map(|(key, _)| *key).collect();
         for key in known {
-            kept.pop(&key);
+            entries.pop(&key);
         }
     }
 
@@ -115,41 +118,27 @@ impl VerdictCache {
     }
 }
 
-impl VerdictState {
-    fn is_known(&self) -> bool {
-        matches!(self, Self::Known(..))
-    }
-}
-
 /// Drops the least recently used verdict if there are too many. Pending ones are few, and are kept.
-fn drop_excess(kept: &mut VerdictEntries) {
-    let mut oldest_first = kept.iter().rev();
-    if kept.len() > MAX_VERDICTS
-        && let Some((oldest, _)) = oldest_first.find(|(_, state)| state.is_known())
+fn drop_excess(entries: &mut VerdictEntries) {
+    let mut oldest_first = entries.iter().rev();
+    if entries.len() > MAX_VERDICTS
+        && let Some((oldest, _)) = oldest_first.find(|(_, entry)| entry.verdict.is_known())
     {
         let oldest = *oldest;
-        kept.pop(&oldest);
+        entries.pop(&oldest);
     }
 }
 
 impl VerdictPromise {
-    pub(super) fn subscribe(&self) -> PendingVerdict {
-        PendingVerdict(self.verdict_sender.subscribe())
-    }
-
     /// Sends the verdict to all waiting tasks, and caches it unless it is a transient failure.
-    pub(super) fn keep(self, verdict: CheckVerdict) {
-        let until = match &verdict {
-            Ok(_) => Some(None),
-            Err(CheckFailure::TooSlow(_) | CheckFailure::TooLarge(_)) => {
-                Some(Some(Instant::now() + FAILURE_BACKOFF))
-            }
-            Err(_) => None,
-        };
-        if let Some(until) = until
-            && let Some(state) = self.verdicts.lock().peek_mut(&self.key)
-        {
-            *state = VerdictState::Known(verdict.clone(), until);
+    pub(super) fn keep(mut self, verdict: CheckVerdict) {
+        let is_limit = matches!(
+            verdict,
+            Err(CheckFailure::TooSlow(_) | CheckFailure::TooLarge(_))
+        );
+        self.is_kept = verdict.is_ok() || is_limit;
+        if is_limit && let Some(entry) = self.verdicts.lock().peek_mut(&self.key) {
+            entry.until = Some(Instant::now() + FAILURE_BACKOFF);
         }
         self.verdict_sender.send_replace(Some(verdict));
     }
@@ -157,9 +146,8 @@ impl VerdictPromise {
 
 impl Drop for VerdictPromise {
     fn drop(&mut self) {
-        let mut kept = self.verdicts.lock();
-        if kept.peek(&self.key).is_some_and(|state| !state.is_known()) {
-            kept.pop(&self.key);
+        if !self.is_kept {
+            self.verdicts.lock().pop(&self.key);
         }
     }
 }
@@ -177,10 +165,8 @@ mod tests {
     }
 
     fn promise(verdicts: &VerdictCache, source: &str) -> VerdictPromise {
-        match verdicts.ask(key(source)) {
-            VerdictLookup::Unknown(promise) => promise,
-            _ => panic!("{source} is known"),
-        }
+        let (_, promise) = verdicts.ask(key(source));
+        promise.unwrap_or_else(|| panic!("{source} is known"))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "a verdict without a finding")]
@@ -192,15 +178,12 @@ mod tests {
     async fn one_task_checks_and_others_wait() {
         let verdicts = VerdictCache::default();
         let found = promise(&verdicts, "a");
-        let VerdictLookup::Pending(waiting) = verdicts.ask(key("a")) else {
-            panic!("it is pending");
-        };
+        let (waiting, new) = verdicts.ask(key("a"));
+        assert!(new.is_none() && !waiting.is_known());
         found.keep(nothing());
         assert!(waiting.verdict().await.is_ok());
-        assert!(matches!(
-            verdicts.ask(key("a")),
-            VerdictLookup::Known(Ok(_))
-        ));
+        let (known, new) = verdicts.ask(key("a"));
+        assert!(new.is_none() && known.is_known());
         verdicts.forget_all();
         drop(promise(&verdicts, "a"));
         drop(promise(&verdicts, "a"));
@@ -211,10 +194,8 @@ mod tests {
         let verdicts = VerdictCache::default();
         promise(&verdicts, "a").keep(Err(CheckFailure::Died("x".into())));
         promise(&verdicts, "a").keep(Err(CheckFailure::TooLarge(1)));
-        assert!(matches!(
-            verdicts.ask(key("a")),
-            VerdictLookup::Known(Err(_))
-        ));
+        let (known, new) = verdicts.ask(key("a"));
+        assert!(new.is_none() && known.verdict().await.is_err());
         tokio::time::advance(FAILURE_BACKOFF).await;
         promise(&verdicts, "a").keep(nothing());
     }
@@ -224,10 +205,7 @@ mod tests {
         let verdicts = VerdictCache::default();
         for number in 0..MAX_VERDICTS + 50 {
             promise(&verdicts, &number.to_string()).keep(nothing());
-            assert!(
-                matches!(verdicts.ask(key("0")), VerdictLookup::Known(_)),
-                "{number}"
-            );
+            assert!(verdicts.ask(key("0")).1.is_none(), "{number}");
         }
         assert!(verdicts.lock().len() <= MAX_VERDICTS);
         drop(promise(&verdicts, "1"));

@@ -167,10 +167,7 @@ fn unknown_name(message: &str, context: &SeverityContext<'_>) -> bool {
 fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     let name = quoted_after(first, "Property '")?;
     let (_, of) = first.split_once("' does not exist on type '")?;
-    let of = of.split_once("'. Did you mean").map_or_else(
-        || of.trim_end_matches('.').trim_end_matches('\''),
-        |(of, _)| of,
-    );
+    let of = quoted_type(of);
     // The members of these types are unknown.
     if matches!(of, "{}" | "never" | "object" | "never[]") {
         return None;
@@ -281,12 +278,8 @@ fn argument_of(context: &SeverityContext<'_>) -> Option<ArgumentOfMux> {
 /// Returns true if a tool certainly refuses an argument that is not declared.
 fn unknown_argument(first: &str, context: &SeverityContext<'_>) -> bool {
     let tree = context.tree;
-    let target = first
-        .split_once(" does not exist in type '")
-        .map_or("", |(_, rest)| {
-            rest.split_once("'. Did you mean")
-                .map_or_else(|| rest.trim_end_matches("'."), |(target, _)| target)
-        });
+    let target = first.split_once(" does not exist in type '");
+    let target = target.map_or("", |(_, rest)| quoted_type(rest));
     if argument_of(context).is_none() {
         return false;
     }
@@ -381,10 +374,15 @@ fn source_and_target(line: &str) -> Option<(&str, &str)> {
         .or_else(|| line.split_once("' but required in "))?;
     let (_, source) = source.split_once("ype '")?;
     let (_, target) = target.split_once("type '")?;
-    let target = target
+    Some((source, quoted_type(target)))
+}
+
+/// The type at the start of the end of a message, which its closing quote follows, and perhaps a suggestion.
+fn quoted_type(rest: &str) -> &str {
+    let of = rest
         .split_once("'. Did you mean")
-        .map_or(target, |(target, _)| target);
-    Some((source, target.trim_end_matches("'.")))
+        .map_or(rest, |(of, _)| of);
+    of.trim_end_matches("'.")
 }
 
 /// The kinds of JSON values.
