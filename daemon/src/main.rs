@@ -24,8 +24,8 @@ use mux_daemon::{
 };
 use mux_process::{descriptor_limits, malloc_trim, runtime};
 use mux_proto::{
+    SANDBOX_SUPPORT,
     endpoint::{Dirs, EndpointError},
-    sandbox_support::SANDBOX_SUPPORT,
     startup::Report,
     transport, variables,
     version::{self, ProgramVersion},
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Some("observe") => mux_confine::run_observed(args),
         // Started by `mux doctor`.
-        Some(SANDBOX_SUPPORT) => print_json(&mux_confine::SupportReport::of_this_machine()),
+        Some(SANDBOX_SUPPORT) => print_json(&mux_confine::sandbox_support()),
         #[cfg(target_os = "linux")]
         Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output the channel for the report.

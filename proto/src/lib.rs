@@ -40,7 +40,6 @@
 pub mod endpoint;
 pub mod lock_file;
 mod metrics_text;
-pub mod sandbox_support;
 pub mod service;
 pub mod startup;
 pub mod transport;

@@ -186,12 +186,8 @@ fn print_functions(source: &str, offered: &OfferedFunctions) {
     let more = if count > named { ", …" } else { "" };
     let functions = human_units::count_text(count, "function");
     report!("{functions}: {}{more}", some.join(", "));
-    for SourceNote { text, fix } in &offered.notes {
-        let text = match fix {
-            Some(fix) => format!("{text}; {fix}"),
-            None => text.clone(),
-        };
-        warn(escape_text(&text));
+    for note in &offered.notes {
+        warn(escape_text(&note.to_string()));
     }
     for scheme in &offered.missing {
         let scheme = escape_text(scheme);

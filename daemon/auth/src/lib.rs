@@ -46,7 +46,7 @@ mod token_endpoint;
 
 use std::{
     collections::HashMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -68,9 +68,10 @@ use self::{
 pub use self::{
     account::{Account, LoginStatus},
     error::AuthError,
-    login_attempt::{CompletedLogin, LoginAttempt, SessionOpener},
-    named_secrets::{MAX_SECRET_BYTES, StoredSecretInfo},
+    login_attempt::{LoginAttempt, SessionOpener},
+    named_secrets::MAX_SECRET_BYTES,
 };
+use mux_messages::{LoggedOut, TokenStatus};
 use mux_settings::{OauthSettings, RemoteServer};
 use mux_text::random_name::random_name;
 
@@ -85,25 +86,6 @@ pub struct Auth {
     /// The latest login attempt by server.
     attempts: Mutex<HashMap<String, Arc<LoginAttempt>>>,
     last: AtomicU64,
-}
-
-/// The storage of credentials.
-#[derive(Clone, Debug)]
-pub struct CredentialLocation<'a> {
-    pub keyring: bool,
-    pub file: &'a Path,
-    /// The reason the keyring is not used although it is enabled.
-    pub note: Option<String>,
-    /// The reason the file is not used.
-    pub problem: Option<String>,
-}
-
-/// The outcome of a logout.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LogoutOutcome {
-    pub was_signed_in: bool,
-    pub revoked: bool,
-    pub problem: Option<String>,
 }
 
 impl Auth {
@@ -204,13 +186,13 @@ impl Auth {
     fn name_port_holder(&self, error: AuthError, port: Option<u16>) -> AuthError {
         let attempts = self.attempts.lock();
         let is_holder = |attempt: &&Arc<LoginAttempt>| {
-            attempt.is_pending() && Some(attempt.redirect_port) == port
+            attempt.is_pending() && Some(attempt.started.redirect_port) == port
         };
         match attempts.values().find(is_holder) {
             Some(holder) => AuthError::PortTaken(format!(
                 "oauth.port = {} is in use by the login of `{}`, which waits for its browser; complete it, or end it with \
                  Ctrl-C",
-                holder.redirect_port, holder.server
+                holder.started.redirect_port, holder.server
             )),
             None => error,
         }
@@ -227,7 +209,9 @@ impl Auth {
 
     pub fn attempt(&self, id: &str) -> Result<Arc<LoginAttempt>, AuthError> {
         let attempts = self.attempts.lock();
-        let found = attempts.values().find(|attempt| attempt.id == id);
+        let found = attempts
+            .values()
+            .find(|attempt| attempt.started.login == id);
         found.cloned().ok_or_else(|| {
             let is_ours = id
                 .strip_prefix("login-")
@@ -241,17 +225,12 @@ impl Auth {
         })
     }
 
-    /// How long the user may take to sign in.
-    pub fn login_timeout(&self) -> Duration {
-        login_attempt::LOGIN_TIMEOUT
-    }
-
     /// Signs out of this server: forgets the tokens, and revokes them if the authorization server supports it. A shared
     /// sign-in ends for all of its servers. This server shares none until the user signs in to it, whether or not the
-    /// user was signed in.
-    pub async fn logout(&self, remote: &RemoteServer) -> Result<LogoutOutcome, AuthError> {
+    /// user was signed in. The caller adds the server's name.
+    pub async fn logout(&self, remote: &RemoteServer) -> Result<LoggedOut, AuthError> {
         let Some(account) = self.account(remote) else {
-            return Ok(LogoutOutcome::default());
+            return Ok(LoggedOut::default());
         };
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
@@ -265,7 +244,7 @@ impl Auth {
             return Err(error);
         }
         let Some(record) = record else {
-            return Ok(LogoutOutcome::default());
+            return Ok(LoggedOut::default());
         };
         let shared = record.shares.as_deref().and_then(|id| self.store.by_id(id));
         let (account, record, login) = match shared {
@@ -292,21 +271,27 @@ impl Auth {
                 Err(problem) => Err(problem),
             },
         };
-        Ok(LogoutOutcome {
+        Ok(LoggedOut {
+            server: String::new(),
             was_signed_in: true,
             revoked: revoked.is_ok(),
             problem: revoked.err(),
         })
     }
 
-    pub fn credential_location(&self) -> CredentialLocation<'_> {
+    pub fn credential_location(&self) -> TokenStatus {
         let (keyring, note) = self.store.keyring();
-        CredentialLocation {
+        let file = self.store.path().to_owned();
+        TokenStatus {
             keyring,
-            file: self.store.path(),
+            file,
             note,
-            problem: self.store.problem(),
         }
+    }
+
+    /// The reason the credential file is not used.
+    pub fn credential_problem(&self) -> Option<String> {
+        self.store.problem()
     }
 
     /// The OAuth settings of the entry, and the key of its login. `None` if it does not use OAuth.
@@ -377,7 +362,7 @@ mod tests {
     fn remote_at(url: &str, keys: &str) -> RemoteServer {
         let entry = format!("[servers.a]\nurl = {url:?}\n{keys}\n");
         let config = Config::parse(&entry, "c").unwrap();
-        let mut settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
+        let mut settings = Settings::resolve(config, &Environment::default(), "/".as_ref());
         match settings
             .servers
             .remove("a")
@@ -465,7 +450,7 @@ mod tests {
         let key = auth.account(&remote).unwrap().key.clone();
         assert_eq!(auth.store.lenders(&key, None), [lender]);
         let outcome = auth.logout(&remote).await;
-        assert_eq!(outcome, Ok(LogoutOutcome::default()));
+        assert_eq!(outcome, Ok(LoggedOut::default()));
         assert_eq!(auth.store.lenders(&key, None), []);
     }
 

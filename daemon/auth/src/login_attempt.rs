@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use mux_http::issuer_words::one_line_excerpt;
+use mux_messages::{LoginStarted, LoginState, millis};
 use mux_secrets::Secret;
 use mux_wire::Fault;
 use parking_lot::Mutex;
@@ -31,46 +32,15 @@ pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 /// A login in progress or completed.
 #[derive(Debug)]
 pub struct LoginAttempt {
-    pub id: String,
     pub server: String,
-    /// The authorization URL for the browser. Empty if another server's sign-in is used.
-    pub url: String,
-    /// The address of the server whose sign-in is used.
-    pub covered_by: Option<String>,
-    /// The issuer that the server names.
-    pub issuer: String,
-    pub redirect_port: u16,
-    /// Remarks for the user about the request.
-    pub notes: Vec<String>,
+    pub started: LoginStarted,
     redirects: mpsc::Sender<CallbackRequest>,
-    outcome: watch::Receiver<Option<Result<CompletedLogin, AuthError>>>,
+    outcome: watch::Receiver<Option<Result<LoginState, AuthError>>>,
     given_up: CancellationToken,
     /// Cancelled when the client that started it has ended.
     abandoned: CancellationToken,
     /// Resolves when the login's port is free. Taken by [`Self::cancel_attempt`].
     over: Mutex<Option<oneshot::Receiver<()>>>,
-}
-
-/// The result of a successful login.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompletedLogin {
-    pub issuer: String,
-    /// The user who has signed in, if the authorization server says so.
-    pub who: Option<String>,
-    pub scopes: Vec<String>,
-    /// The number of the server's tools, or the reason its session could not be opened.
-    pub opened: Result<usize, Fault>,
-}
-
-impl CompletedLogin {
-    async fn open(record: LoginRecord, opening: SessionOpener) -> Self {
-        Self {
-            opened: opening().await,
-            issuer: record.issuer,
-            who: record.who,
-            scopes: record.scopes,
-        }
-    }
 }
 
 /// Opens a new session of the server. Returns the number of its tools.
@@ -91,13 +61,16 @@ impl LoginAttempt {
         let given_up = CancellationToken::new();
         let abandoned = CancellationToken::new();
         let attempt = Arc::new(Self {
-            id,
             server: server.to_owned(),
-            url: request.url.to_string(),
-            covered_by: None,
-            issuer: one_line_excerpt(request.issuer()),
-            redirect_port: callback.port,
-            notes: request.notes.clone(),
+            started: LoginStarted {
+                login: id,
+                url: request.url.to_string(),
+                covered_by: None,
+                notes: request.notes.clone(),
+                issuer: one_line_excerpt(request.issuer()),
+                redirect_port: callback.port,
+                expires_ms: millis(LOGIN_TIMEOUT),
+            },
             redirects: redirects.clone(),
             outcome,
             given_up: given_up.clone(),
@@ -129,8 +102,8 @@ impl LoginAttempt {
             let outcome = match signed_in {
                 Ok(record) => {
                     info!(server, issuer = record.issuer, "signed in");
-                    let completed = CompletedLogin::open(record, opening).await;
-                    if completed.opened.is_ok() {
+                    let completed = complete(server, record, opening).await;
+                    if completed.problem.is_none() {
                         account.set_proven();
                     }
                     Ok(completed)
@@ -157,28 +130,32 @@ impl LoginAttempt {
         let (ended, outcome) = watch::channel(None);
         let (redirects, _) = mpsc::channel(1);
         let attempt = Arc::new(Self {
-            id,
             server: server.to_owned(),
-            url: String::new(),
-            issuer: one_line_excerpt(&record.issuer),
-            redirect_port: 0,
-            covered_by,
-            notes: Vec::new(),
+            started: LoginStarted {
+                login: id,
+                url: String::new(),
+                covered_by,
+                notes: Vec::new(),
+                issuer: one_line_excerpt(&record.issuer),
+                redirect_port: 0,
+                expires_ms: millis(LOGIN_TIMEOUT),
+            },
             redirects,
             outcome,
             given_up: CancellationToken::new(),
             abandoned: CancellationToken::new(),
             over: Mutex::default(),
         });
+        let server = server.to_owned();
         tokio::spawn(async move {
-            let completed = CompletedLogin::open(record, opening).await;
+            let completed = complete(server, record, opening).await;
             drop(ended.send(Some(Ok(completed))));
         });
         attempt
     }
 
     /// Waits for the outcome. `None` if there is none within this time.
-    pub async fn outcome(&self, within: Duration) -> Option<Result<CompletedLogin, AuthError>> {
+    pub async fn outcome(&self, within: Duration) -> Option<Result<LoginState, AuthError>> {
         let mut outcome = self.outcome.clone();
         let found = timeout(within, outcome.wait_for(Option::is_some)).await;
         match found {
@@ -197,7 +174,7 @@ impl LoginAttempt {
             .ok_or_else(|| no_answer("this URL has no query"))?
             .to_owned();
         let (answer, outcome) = oneshot::channel();
-        let over = || AuthError::Unknown(self.id.clone());
+        let over = || AuthError::Unknown(self.started.login.clone());
         let brought = CallbackRequest { query, answer };
         self.redirects.send(brought).await.map_err(|_| over())?;
         match outcome.await {
@@ -229,6 +206,24 @@ impl LoginAttempt {
             // Nothing is ever sent: the sender is dropped.
             _ = over.await;
         }
+    }
+}
+
+/// Opens the server's session after a successful login.
+async fn complete(server: String, record: LoginRecord, opening: SessionOpener) -> LoginState {
+    let (tools, problem) = match opening().await {
+        Ok(tools) => (Some(tools), None),
+        Err(fault) => (None, Some(mux_messages::Error::from(fault))),
+    };
+    LoginState {
+        server,
+        pending: false,
+        issuer: Some(record.issuer),
+        who: record.who,
+        scopes: record.scopes,
+        tools,
+        problem_kind: problem.as_ref().map(|error| error.kind.clone()),
+        problem: problem.map(|error| error.message),
     }
 }
 

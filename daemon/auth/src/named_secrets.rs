@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 
+use mux_messages::{SecretInfo, SecretPlace};
 use mux_secrets::Secret;
 use mux_settings::EntryError;
 
@@ -13,16 +14,6 @@ use super::{Auth, AuthError, credential_store::SecretUnavailable};
 
 /// The maximum length of a value, the same as for the output of `${cmd:…}`.
 pub const MAX_SECRET_BYTES: usize = 64 << 10;
-
-/// A named secret without its value.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct StoredSecretInfo {
-    pub name: String,
-    /// Set if the secret is in the keyring rather than in the file.
-    pub in_keyring: bool,
-    /// The time when it was set, in seconds since 1970.
-    pub since: u64,
-}
 
 impl Auth {
     /// The value of each wanted secret, or an error with a remedy. With `anew`, cached values are read from the keyring
@@ -45,13 +36,17 @@ impl Auth {
         join_all(asked).await.into_iter().collect()
     }
 
-    /// All named secrets, without values.
-    pub fn secrets(&self) -> Vec<StoredSecretInfo> {
+    /// All named secrets, without values. The caller adds the entries that use them.
+    pub fn secrets(&self) -> Vec<SecretInfo> {
         let all = self.store.all_named().into_iter();
-        let kept = |named: super::credential_file::SecretEntry| StoredSecretInfo {
-            in_keyring: named.value.is_none(),
+        let kept = |named: super::credential_file::SecretEntry| SecretInfo {
             name: named.name,
-            since: named.since,
+            place: Some(match named.value {
+                Some(_) => SecretPlace::File,
+                None => SecretPlace::Keyring,
+            }),
+            since_ms: Some(named.since.saturating_mul(1000)),
+            used_by: Vec::new(),
         };
         all.map(kept).collect()
     }

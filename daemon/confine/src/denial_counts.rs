@@ -9,6 +9,13 @@ use parking_lot::Mutex;
 /// The number of keys remembered for each server.
 const MAX_DENIALS: usize = 128;
 
+/// A target that a sandbox denied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Denial<K> {
+    pub target: K,
+    pub count: u64,
+}
+
 /// The keys that were denied, and how many times each.
 #[derive(Debug)]
 pub(super) struct DenialCounts<K>(Mutex<BTreeMap<K, u64>>);
@@ -36,9 +43,13 @@ impl<K: Ord + Clone> DenialCounts<K> {
     }
 
     /// The remembered denials, in the order of their keys.
-    pub(super) fn list(&self) -> Vec<(K, u64)> {
+    pub(super) fn list(&self) -> Vec<Denial<K>> {
         let known = self.0.lock();
-        known.iter().map(|(key, n)| (key.clone(), *n)).collect()
+        let denials = known.iter().map(|(key, count)| Denial {
+            target: key.clone(),
+            count: *count,
+        });
+        denials.collect()
     }
 }
 
@@ -55,6 +66,7 @@ mod tests {
         assert!(!denials.record(0));
         let listed = denials.list();
         assert_eq!(listed.len(), MAX_DENIALS);
-        assert_eq!(listed[..2], [(0, 2), (1, 1)]);
+        let first = [0, 1].map(|at: usize| (listed[at].target, listed[at].count));
+        assert_eq!(first, [(0, 2), (1, 1)]);
     }
 }

@@ -22,7 +22,10 @@ use parking_lot::Mutex;
 use mux_settings::ServerSandbox;
 use tokio::{sync, task::spawn_blocking, time::timeout};
 
-use super::{denial_counts::DenialCounts, plan::SandboxGrants};
+use super::{
+    denial_counts::{Denial, DenialCounts},
+    plan::SandboxGrants,
+};
 
 /// How much of an error is searched for paths, in bytes.
 const MAX_SEARCHED_BYTES: usize = 16 << 10;
@@ -52,14 +55,6 @@ struct FileLook {
     at: Instant,
     named: Vec<PathBuf>,
     denied: Vec<PathBuf>,
-}
-
-/// A file that a server's errors name and its sandbox does not contain.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DeniedFile {
-    pub path: PathBuf,
-    /// The number of errors that named it.
-    pub count: u64,
 }
 
 impl DeniedFiles {
@@ -108,12 +103,9 @@ impl DeniedFiles {
         denied
     }
 
-    /// The paths that were named, up to the limit. They may not exist.
-    pub fn list(&self) -> Vec<DeniedFile> {
-        let files = self.named.list().into_iter();
-        files
-            .map(|(path, count)| DeniedFile { path, count })
-            .collect()
+    /// The paths that were named, up to the limit, and the number of errors that named each. They may not exist.
+    pub fn list(&self) -> Vec<Denial<PathBuf>> {
+        self.named.list()
     }
 }
 

@@ -48,7 +48,7 @@ use self::unix::{EgressListener, EgressStream, SocketIdentity, socket_identity};
 use self::windows::{EgressListener, EgressStream, SocketIdentity, socket_identity};
 use super::{
     activity_stream::ActivityStream,
-    denial_counts::DenialCounts,
+    denial_counts::{Denial, DenialCounts},
     plan::{EGRESS_SOCKET, MAX_EGRESS_CONNECTIONS, MAX_EGRESS_REFUSALS},
 };
 
@@ -118,13 +118,6 @@ struct EgressRules {
     was_full: AtomicBool,
 }
 
-/// A target that a server wanted to reach and could not.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct RefusedConnection {
-    pub target: String,
-    pub count: u64,
-}
-
 impl EgressProxies {
     /// Serves `server` at the socket in `folder` until the last lease is dropped. A daemon that takes over listens at
     /// the same path: the sandbox sees the folder, not the socket itself.
@@ -184,15 +177,10 @@ impl EgressProxies {
     }
 
     /// The connections refused to a server since it has its present host list.
-    pub fn refused(&self, server: &str) -> Vec<RefusedConnection> {
+    pub fn refused(&self, server: &str) -> Vec<Denial<String>> {
         let known = self.0.lock();
-        let Some((_, rules)) = known.latest.get(server) else {
-            return Vec::new();
-        };
-        let refused = rules.refused.list().into_iter();
-        refused
-            .map(|(target, count)| RefusedConnection { target, count })
-            .collect()
+        let of_server = known.latest.get(server);
+        of_server.map_or_else(Vec::new, |(_, rules)| rules.refused.list())
     }
 
     /// Forgets what was refused to a server that is no longer configured.

@@ -28,30 +28,17 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A server's grants, as far as they decide what is hidden.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GrantsAroundOwn<'a> {
-    pub(super) read: &'a [GrantedPath],
-    pub(super) write: &'a [GrantedPath],
-    /// The files of its program.
-    pub(super) program: &'a [GrantedPath],
-}
-
-/// muxd's folders that have to be hidden from a server whose entry grants reading a folder around them.
+/// muxd's folders that have to be hidden from a server that may read a folder around them.
 pub(super) fn hidden_paths(
-    grants: GrantsAroundOwn<'_>,
+    read: &[GrantedPath],
+    write: &[GrantedPath],
     dirs: &SandboxDirs,
     support: &SandboxSupport,
 ) -> Result<Vec<HiddenPath>, ConfineError> {
-    let GrantsAroundOwn {
-        read,
-        write,
-        program,
-    } = grants;
     let mut hidden = BTreeMap::new();
     for own in &dirs.protected {
         let own_real = real(own);
-        let mut all = read.iter().chain(write).chain(program);
+        let mut all = read.iter().chain(write);
         let is_inside = |granted: &&GrantedPath| {
             [&granted.at, &granted.real]
                 .iter()
@@ -73,7 +60,7 @@ pub(super) fn hidden_paths(
                 own.display()
             )));
         }
-        let around = read.iter().chain(program).filter(is_above);
+        let around = read.iter().filter(is_above);
         let around = around.map(|granted| (&*granted.at, &*granted.real));
         let system = SYSTEM_FOLDERS.iter().map(Path::new);
         let system =
@@ -149,12 +136,7 @@ mod tests {
         fs::create_dir(home.join("other")).unwrap();
         let reading = |path: &Path| {
             let read = [GrantedPath::resolve(path).unwrap()];
-            let grants = GrantsAroundOwn {
-                read: &read,
-                write: &[],
-                program: &[],
-            };
-            hidden_paths(grants, &dirs, &support)
+            hidden_paths(&read, &[], &dirs, &support)
         };
         let hidden = reading(&home).unwrap();
         assert_eq!(hidden[0].at, home.join("mux"));

@@ -73,9 +73,10 @@ mod user_scope;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
-pub use denied_files::{DeniedFile, DeniedFiles, denied_targets, named_paths, ungranted_paths};
+pub use denial_counts::Denial;
+pub use denied_files::{DeniedFiles, denied_targets, named_paths, ungranted_paths};
 pub use discarded_files::DiscardedFiles;
-pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
+pub use egress_proxy::{EgressLease, EgressProxies};
 pub use grant_record::GrantRecord;
 pub use granted_paths::{ChangeableLink, WriteGrant, changeable_link};
 pub use machine::{Bubblewrap, SandboxSupport};
@@ -87,6 +88,6 @@ pub use plan::{
     confine, grants,
 };
 pub use private_folders::delete_unused_private_folders;
-pub use suggestion::{ObservedServer, SuggestedNetwork, SuggestedSandbox};
-pub use support_report::{SupportNote, SupportReport};
+pub use suggestion::{ObservedServer, unobserved};
+pub use support_report::sandbox_support;
 pub use user_scope::UserScopes;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use mux_keeper::SpawnSpec;
+use mux_messages::SandboxSuggestion;
 use mux_settings::{SandboxNetwork, ServerSandbox, projects::lexical_path};
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
     plan::{ConfineError, EGRESS_SOCKET, ServerCommand, create, start_through},
     program_files::ProgramGrants,
     server_environment::{set_package_caches, set_proxy_rules, variable},
-    suggestion::{ObservedServer, SuggestedSandbox, suggest},
+    suggestion::{ObservedServer, suggest},
     user_scope::RUNTIME_DIR_VARIABLE,
 };
 
@@ -90,7 +91,7 @@ impl ObservedServer {
         &self,
         folder: &Path,
         hosts: &[String],
-    ) -> io::Result<SuggestedSandbox> {
+    ) -> io::Result<SandboxSuggestion> {
         let observations = read_observations(&folder.join(OBSERVATION_FILE))?;
         Ok(suggest(&observations, hosts, self))
     }

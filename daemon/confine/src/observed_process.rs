@@ -19,7 +19,7 @@ use std::{
         fd::OwnedFd,
         unix::{ffi::OsStrExt as _, process::CommandExt as _},
     },
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
     thread,
 };
@@ -252,8 +252,8 @@ fn observe_path(
 ) -> Option<Vec<ObservedAction>> {
     let argument = |index: usize| argument(call, index);
     let (path_at, base) = match at {
-        Cwd(index) => (index, None),
-        Dir(index) => (index, Some(int_argument(call, index - 1))),
+        Cwd(index) => (index, libc::AT_FDCWD),
+        Dir(index) => (index, int_argument(call, index - 1)),
     };
     let pointer = argument(path_at);
     if pointer == 0 {
@@ -266,17 +266,7 @@ fn observe_path(
     if text.is_empty() {
         return None;
     }
-    let path = Path::new(std::ffi::OsStr::from_bytes(&text));
-    let path = if path.is_absolute() {
-        path.to_owned()
-    } else {
-        let link = match base {
-            None | Some(libc::AT_FDCWD) => format!("/proc/{}/cwd", call.thread),
-            Some(fd) => format!("/proc/{}/fd/{fd}", call.thread),
-        };
-        fs::read_link(link).ok()?.join(path)
-    };
-    let path = lexical_path(&path);
+    let path = path_in(call, base, &text)?;
     let is_ignored = |path: &Path| {
         let mut ignored = SYSTEM_FOLDERS.iter().chain(KERNEL_FOLDERS);
         ignored.any(|folder| path.starts_with(folder))
@@ -313,6 +303,19 @@ fn observe_path(
         is_folder,
     });
     Some(observed)
+}
+
+/// The path that a call names, in the folder of the descriptor `base` if it is relative.
+fn path_in(call: &CallNotification, base: i32, path: &[u8]) -> Option<PathBuf> {
+    let folder = match base {
+        libc::AT_FDCWD => format!("/proc/{}/cwd", call.thread),
+        fd => format!("/proc/{}/fd/{fd}", call.thread),
+    };
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    if path.is_absolute() {
+        return Some(lexical_path(path));
+    }
+    Some(lexical_path(&fs::read_link(folder).ok()?.join(path)))
 }
 
 fn wanted_access(call: &CallNotification, does: CallAccess) -> Option<FileAccess> {
@@ -354,18 +357,10 @@ fn observe_address(
         libc::AF_UNIX => {
             let path = rest.split(|byte| *byte == 0).next()?;
             // Other addresses have no path.
-            let path = Path::new(std::ffi::OsStr::from_bytes(path));
-            if path.as_os_str().is_empty() {
+            if path.is_empty() {
                 return None;
             }
-            let path = if path.is_absolute() {
-                path.to_owned()
-            } else {
-                fs::read_link(format!("/proc/{}/cwd", call.thread))
-                    .ok()?
-                    .join(path)
-            };
-            let path = lexical_path(&path);
+            let path = path_in(call, libc::AT_FDCWD, path)?;
             return if is_bind {
                 Some(ObservedAction::File {
                     access: FileAccess::Create,

@@ -3,10 +3,11 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
+use mux_files::private_file::PrivateMode as _;
 use mux_keeper::{SpawnSpec, TreeLimits, find_program_blocking};
 use mux_settings::{SandboxNetwork, ServerSandbox};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use super::{
     },
     grant_record::GrantRecord,
     granted_paths::{GrantedPath, WriteGrant},
-    hidden_paths::{GrantsAroundOwn, HiddenPath, hidden_paths},
+    hidden_paths::{HiddenPath, hidden_paths},
     machine::SandboxSupport,
     private_folders::folder_of_command,
     program_files::{ProgramFiles, ProgramGrants, ProgramKind, ProgramPlace, SYSTEM_FOLDERS},
@@ -328,23 +329,15 @@ impl PlannedFiles {
         for granted in &program {
             granted.refuse_changeable(&changeable, |real| grants.may_hold_program(real, &home))?;
         }
-        let granted: Vec<GrantedPath> = [&read, &write, &program]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect();
+        let granted = [&read[..], &write, &program].concat();
         for path in read.iter_mut().chain(&mut write).chain(&mut program) {
             path.place_inside(&granted);
         }
         let all = read.iter().chain(&write).chain(&program);
         let has_home = all.into_iter().any(|granted| home.starts_with(&granted.at));
-        let around = GrantsAroundOwn {
-            read: &read,
-            write: &write,
-            program: &program,
-        };
+        let readable = [&read[..], &program].concat();
         Ok(Self {
-            hidden: hidden_paths(around, command.dirs, support)?,
+            hidden: hidden_paths(&readable, &write, command.dirs, support)?,
             empty_home: (support.bubblewrap.works() && !has_home).then_some(home),
             kind: files.kind,
             read,
@@ -578,11 +571,11 @@ fn system_links() -> Vec<VisiblePath> {
 }
 
 pub(super) fn create(folder: &Path) -> Result<(), ConfineError> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let made = builder.recursive(true).create(folder);
-    made.map_err(|error: io::Error| ConfineError::Failed(format!("{}: {error}", folder.display())))
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .private()
+        .create(folder);
+    made.map_err(|error| ConfineError::Failed(format!("{}: {error}", folder.display())))
 }
 
 /// The paths of objects, and the paths to which they led when they were resolved.

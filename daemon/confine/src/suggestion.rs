@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mux_messages::SandboxSuggestion;
+
 use super::{
     observation::{FileAccess, ObservedAction},
     plan::SYSTEM_FILES,
@@ -78,42 +80,22 @@ pub struct ObservedServer {
     pub(super) temporary: Vec<PathBuf>,
 }
 
-/// The access that a sandbox would have to grant.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SuggestedSandbox {
-    pub read: Vec<PathBuf>,
-    pub write: Vec<PathBuf>,
-    pub network: SuggestedNetwork,
-    /// Sentences about paths that were left out or that the user has to decide.
-    pub remarks: Vec<String>,
-    /// Set if a session was observed at all.
-    pub observed: bool,
+/// The suggestion for a server that did not start.
+pub fn unobserved() -> SandboxSuggestion {
+    suggest(&BTreeSet::new(), &[], &ObservedServer::default())
 }
 
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum SuggestedNetwork {
-    #[default]
-    None,
-    Any,
-    /// Hosts, each with its port.
-    Hosts(Vec<String>),
-}
-
-/// One path that has to be visible.
-struct SuggestedGrant {
-    path: PathBuf,
-    is_write: bool,
-}
-
-/// Derives a sandbox from what a server did, and from the hosts that it reached through the proxy.
+/// Derives a sandbox from what a server did, and from the hosts that it reached through the proxy. The caller adds the
+/// server's name.
 pub(super) fn suggest(
     observations: &BTreeSet<ObservedAction>,
     reached: &[String],
     server: &ObservedServer,
-) -> SuggestedSandbox {
+) -> SandboxSuggestion {
     let mut remarks = BTreeSet::new();
     let accessed = relevant_files(observations, server, &mut remarks);
-    let mut grants = Vec::new();
+    let mut read = Vec::new();
+    let mut write = Vec::new();
     for (path, (access, is_folder)) in &accessed {
         // The folders on the way to a file are accessed, too.
         let is_on_the_way = *access == FileAccess::Look
@@ -128,15 +110,15 @@ pub(super) fn suggest(
             continue;
         }
         match server.grant(path, *access, *is_folder) {
-            Some(grant) => grants.push(grant),
+            Some(granted) if *access >= FileAccess::Write => write.push(granted),
+            Some(granted) => read.push(granted),
             None if *access == FileAccess::Look => {}
             None => {
                 remarks.insert(remark_of_ungrantable(path, *access, server));
             }
         }
     }
-    let write = reduce(paths_of(&grants, true), server);
-    let mut read = paths_of(&grants, false);
+    let write = reduce(write, server);
     read.retain(|path| !write.iter().any(|above| path.starts_with(above)));
     let read = reduce(read, server);
     if observations.contains(&ObservedAction::Unreadable) {
@@ -152,13 +134,22 @@ pub(super) fn suggest(
             ));
         }
     }
-    let network = network(observations, reached, &mut remarks);
-    SuggestedSandbox {
+    let any_network = needs_any_network(observations, &mut remarks);
+    let mut remarks: Vec<String> = remarks.into_iter().collect();
+    if observations.is_empty() {
+        remarks.push("nothing was observed: the server did not start".into());
+    }
+    SandboxSuggestion {
+        server: String::new(),
         read,
         write,
-        network,
-        remarks: remarks.into_iter().collect(),
-        observed: !observations.is_empty(),
+        hosts: if any_network {
+            Vec::new()
+        } else {
+            reached.to_vec()
+        },
+        any_network,
+        remarks,
     }
 }
 
@@ -290,30 +281,25 @@ impl ObservedServer {
         (folder != path && self.may_be_granted(&folder)).then_some(folder)
     }
 
-    fn grant(&self, path: &Path, access: FileAccess, is_folder: bool) -> Option<SuggestedGrant> {
+    /// The path that a sandbox has to grant for an access to `path`.
+    fn grant(&self, path: &Path, access: FileAccess, is_folder: bool) -> Option<PathBuf> {
         let is_write = access >= FileAccess::Write;
-        let grant = |path: &Path| {
-            Some(SuggestedGrant {
-                path: path.to_owned(),
-                is_write,
-            })
-        };
         if let Some(named) = self.folder_named(path)
             && (named != path || is_folder || !is_write)
         {
-            return grant(named);
+            return Some(named.to_owned());
         }
         if let Some(folder) = self.folder_of_program(path) {
-            return grant(&folder);
+            return Some(folder);
         }
         if is_folder && !is_write && self.may_be_granted(path) {
-            return grant(path);
+            return Some(path.to_owned());
         }
         // Creating or replacing a file changes its folder. A file that is read usually has others beside it.
         if let Some(folder) = path.parent().filter(|folder| self.may_be_granted(folder))
             && access != FileAccess::Look
         {
-            return grant(folder);
+            return Some(folder.to_owned());
         }
         // A file directly in the home, or in a folder that is not granted.
         let is_granted_alone = match access {
@@ -321,19 +307,12 @@ impl ObservedServer {
             FileAccess::Look | FileAccess::Read | FileAccess::Write => !is_folder || is_write,
         };
         let is_allowed = self.may_be_granted(path) || !is_folder && path.components().count() > 2;
-        (is_granted_alone && is_allowed && path.exists())
-            .then(|| grant(path))
-            .flatten()
+        (is_granted_alone && is_allowed && path.exists()).then(|| path.to_owned())
     }
 }
 
 fn is_any_above(folders: &[PathBuf], path: &Path) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
-}
-
-fn paths_of(grants: &[SuggestedGrant], is_write: bool) -> Vec<PathBuf> {
-    let own = grants.iter().filter(|grant| grant.is_write == is_write);
-    own.map(|grant| grant.path.clone()).collect()
 }
 
 /// Removes paths inside another path, and replaces many paths in one folder with the folder.
@@ -365,11 +344,11 @@ fn reduce(paths: Vec<PathBuf>, server: &ObservedServer) -> Vec<PathBuf> {
     kept
 }
 
-fn network(
+/// Returns true if the server connects without the proxy.
+fn needs_any_network(
     observations: &BTreeSet<ObservedAction>,
-    reached: &[String],
     remarks: &mut BTreeSet<String>,
-) -> SuggestedNetwork {
+) -> bool {
     let listens_at = |address: &SocketAddr| {
         address.ip().is_loopback() && observations.contains(&ObservedAction::Listen(address.port()))
     };
@@ -380,21 +359,17 @@ fn network(
             _ => None,
         })
         .collect();
-    if let Some(first) = direct.first() {
-        let more = match direct.len() {
-            1 => String::new(),
-            count => format!(" and {} more addresses", count - 1),
-        };
-        remarks.insert(format!(
-            "it connects to {first}{more} directly, not through a proxy, so a host list would block it"
-        ));
-        return SuggestedNetwork::Any;
-    }
-    if reached.is_empty() {
-        SuggestedNetwork::None
-    } else {
-        SuggestedNetwork::Hosts(reached.to_vec())
-    }
+    let Some(first) = direct.first() else {
+        return false;
+    };
+    let more = match direct.len() {
+        1 => String::new(),
+        count => format!(" and {} more addresses", count - 1),
+    };
+    remarks.insert(format!(
+        "it connects to {first}{more} directly, not through a proxy, so a host list would block it"
+    ));
+    true
 }
 
 #[cfg(test)]
@@ -469,10 +444,7 @@ mod tests {
             [".config/tool", ".gitconfig", "notes"]
         );
         assert_eq!(shown(&home, &suggested.write), [".cache/models", "data"]);
-        assert_eq!(
-            suggested.network,
-            SuggestedNetwork::Hosts(vec!["a.example:443".into()])
-        );
+        assert_eq!(suggested.hosts, ["a.example:443"]);
         assert_eq!(suggested.remarks, Vec::<String>::new());
     }
 
@@ -520,10 +492,10 @@ mod tests {
         let connect = |text: &str| ObservedAction::Connect(text.parse().unwrap());
         let own = BTreeSet::from([connect("127.0.0.1:81"), ObservedAction::Listen(81)]);
         let nowhere = server(Path::new("/home/me"));
-        assert_eq!(suggest(&own, &[], &nowhere).network, SuggestedNetwork::None);
+        assert!(!suggest(&own, &[], &nowhere).any_network);
         let direct = BTreeSet::from([connect("192.0.2.1:443")]);
         let suggested = suggest(&direct, &["a.example:443".into()], &nowhere);
-        assert_eq!(suggested.network, SuggestedNetwork::Any);
+        assert!(suggested.any_network && suggested.hosts.is_empty());
         assert!(suggested.remarks[0].contains("192.0.2.1:443"));
     }
 

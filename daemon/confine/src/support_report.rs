@@ -7,23 +7,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use serde::Serialize;
-
-/// The layers that this machine enforces, serialized as `mux-proto`'s `sandbox_support` reads them.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct SupportReport {
-    /// The layers around a server in a sandbox.
-    pub layers: Vec<&'static str>,
-    /// Set if a server with `sandbox = {}` starts.
-    pub has_sandboxes: bool,
-    pub notes: Vec<SupportNote>,
-}
-
-/// A missing layer, or a condition that weakens a layer.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct SupportNote {
-    pub message: String,
-    pub fix: String,
-    /// Set if a layer is missing or weaker. Otherwise another layer replaces it.
-    pub is_weaker: bool,
-}
+#[cfg(unix)]
+pub use self::unix::sandbox_support;
+#[cfg(windows)]
+pub use self::windows::sandbox_support;

@@ -7,11 +7,12 @@ use std::{
     sync::Arc,
 };
 
+use mux_messages::{SectionChange, SettingSource};
 use mux_policy::PolicySet;
 
 use super::{
     HostDefaults, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings,
-    SettingOrigin, SettingRow, Settings, SourceDefinition,
+    SettingRow, Settings, SourceDefinition,
 };
 
 /// The current configuration, with the servers of approved projects.
@@ -25,7 +26,7 @@ pub struct LoadedConfig {
 }
 
 /// The changes from one configuration to another.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigChanges {
     /// Servers and sources.
     pub added: Vec<String>,
@@ -37,15 +38,6 @@ pub struct ConfigChanges {
     pub sources: BTreeSet<String>,
     /// Everything else, by section.
     pub sections: Vec<SectionChange>,
-}
-
-/// The differences in one section: keys, names, or rules.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SectionChange {
-    pub section: String,
-    pub added: Vec<String>,
-    pub removed: Vec<String>,
-    pub changed: Vec<String>,
 }
 
 impl ConfigChanges {
@@ -77,12 +69,8 @@ impl ConfigChanges {
             sections.extend(setting_changes(old, new));
             sections.push(agent_changes(old, new));
         }
-        sections.push(SectionChange::of_names(
-            "secrets",
-            &old.secrets,
-            &new.secrets,
-        ));
-        sections.retain(|section| !section.is_empty());
+        sections.push(name_changes("secrets", &old.secrets, &new.secrets));
+        sections.retain(|section| !is_unchanged(section));
         found.sections = sections;
         found
     }
@@ -96,24 +84,22 @@ impl ConfigChanges {
     }
 }
 
-impl SectionChange {
-    fn new(section: &str) -> Self {
-        Self {
-            section: section.to_owned(),
-            ..Self::default()
-        }
+fn unchanged(section: &str) -> SectionChange {
+    SectionChange {
+        section: section.to_owned(),
+        ..SectionChange::default()
     }
+}
 
-    fn of_names(section: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Self {
-        Self {
-            added: new.difference(old).cloned().collect(),
-            removed: old.difference(new).cloned().collect(),
-            ..Self::new(section)
-        }
-    }
+fn is_unchanged(section: &SectionChange) -> bool {
+    *section == unchanged(&section.section)
+}
 
-    fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+fn name_changes(section: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> SectionChange {
+    SectionChange {
+        added: new.difference(old).cloned().collect(),
+        removed: old.difference(new).cloned().collect(),
+        ..unchanged(section)
     }
 }
 
@@ -124,9 +110,9 @@ fn rule_changes(old: &Settings, new: &Settings) -> SectionChange {
     let mut found = SectionChange {
         added: rules_missing_in(old, new),
         removed: rules_missing_in(new, old),
-        ..SectionChange::new("policy")
+        ..unchanged("policy")
     };
-    if found.is_empty() && old != new {
+    if is_unchanged(&found) && old != new {
         found.changed.push("order".into());
     }
     found
@@ -159,7 +145,7 @@ fn setting_changes(old: &Settings, new: &Settings) -> Vec<SectionChange> {
     for key in keys.iter().filter(|key| *key != "policy") {
         let (section, name) = key.split_once('.').unwrap_or((key, key));
         let change = sections.entry(section);
-        let change = change.or_insert_with(|| SectionChange::new(section));
+        let change = change.or_insert_with(|| unchanged(section));
         change.changed.push(name.to_owned());
     }
     sections.into_values().collect()
@@ -167,11 +153,13 @@ fn setting_changes(old: &Settings, new: &Settings) -> Vec<SectionChange> {
 
 /// The agents that have gained or lost an entry, and the keys in which the others differ: `NAME.KEY`.
 fn agent_changes(old: &Settings, new: &Settings) -> SectionChange {
-    let mut found = SectionChange::of_names("agents", &old.agent_names, &new.agent_names);
+    let mut found = name_changes("agents", &old.agent_names, &new.agent_names);
     for name in old.agent_names.intersection(&new.agent_names) {
         let own = |settings: &Settings| {
             let mut rows = settings.report(Some(name), HostDefaults::default());
-            rows.retain(|row| row.origin == SettingOrigin::Agent && row.name != "policy");
+            rows.retain(|row| {
+                row.setting.from == SettingSource::Agent && row.setting.name != "policy"
+            });
             rows
         };
         let keys = differing_rows(&own(old), &own(new)).into_iter();
@@ -185,13 +173,17 @@ fn agent_changes(old: &Settings, new: &Settings) -> SectionChange {
 /// The names of the settings that differ or that one side lacks.
 fn differing_rows(old: &[SettingRow], new: &[SettingRow]) -> Vec<String> {
     let value = |rows: &[SettingRow], name: &str| {
-        let row = rows.iter().find(|row| row.name == name);
-        row.map(|row| row.value.clone())
+        let row = rows.iter().find(|row| row.setting.name == name);
+        row.map(|row| row.setting.value.clone())
     };
-    let gone = old.iter().filter(|row| value(new, &row.name).is_none());
+    let gone = old
+        .iter()
+        .filter(|row| value(new, &row.setting.name).is_none());
     let mut all: Vec<&SettingRow> = new.iter().chain(gone).collect();
-    all.retain(|row| value(old, &row.name) != value(new, &row.name));
-    all.into_iter().map(|row| row.name.clone()).collect()
+    all.retain(|row| value(old, &row.setting.name) != value(new, &row.setting.name));
+    all.into_iter()
+        .map(|row| row.setting.name.clone())
+        .collect()
 }
 
 fn servers_missing_in(

@@ -64,7 +64,7 @@ pub use self::{
     approvals::ApprovalTerms,
     audit::AuditRetention,
     check_mode::CheckModes,
-    differences::{ConfigChanges, LoadedConfig, SectionChange},
+    differences::{ConfigChanges, LoadedConfig},
     entry_fingerprint::EntryFingerprint,
     excluded_tools::ExcludedTools,
     history::HistorySettings,
@@ -74,7 +74,7 @@ pub use self::{
     sandbox::{SandboxGrant, SandboxSetting, ServerSandbox},
     server::{OauthSettings, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint},
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
-    settings_report::{HostDefaults, SettingOrigin, SettingRow},
+    settings_report::{HostDefaults, SettingRow},
     source::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind},
     telemetry::{TelemetrySettings, UnusableEndpoint},
     tool_overrides::ToolOverrides,
@@ -112,12 +112,7 @@ pub struct Settings {
     pub profiles: BTreeMap<String, AgentProfile>,
     /// The agents that have an entry.
     pub agent_names: BTreeSet<String>,
-    /// The reaction to a changed tool definition, unless its server's entry overrides it.
-    pub on_change: OnChange,
-    /// The handling of results, unless the server's entry overrides it.
-    pub results: ResultSettings,
-    /// The sandbox mode of servers whose entry has no `sandbox`.
-    pub sandbox_mode: SandboxMode,
+    pub server_defaults: ServerDefaults,
     /// Whether the audit log is on, and how much of it is kept.
     pub audit: (bool, AuditRetention),
     /// The address of the metrics port, or `None` if it is off.
@@ -223,43 +218,20 @@ pub fn key(name: &str, project: Option<&Path>) -> String {
 pub struct ServerDefaults {
     pub calls_at_once: usize,
     pub ask: AskLimits,
+    /// The reaction to a changed tool definition.
     pub on_change: OnChange,
     pub results: ResultSettings,
+    /// The sandbox mode of servers whose entry has no `sandbox`.
     pub sandbox_mode: SandboxMode,
 }
 
 impl ServerDefaults {
-    fn new(
-        limits: &LimitSettings,
-        on_change: OnChange,
-        results: ResultSettings,
-        sandbox_mode: SandboxMode,
-    ) -> Self {
-        Self {
-            calls_at_once: limits.calls_per_server,
-            ask: limits.ask,
-            on_change,
-            results,
-            sandbox_mode,
-        }
-    }
-
     fn calls_at_once(&self, entry: Option<Count<1, 256>>) -> usize {
         entry.map_or(self.calls_at_once, Count::as_usize)
     }
 }
 
 impl Settings {
-    /// The defaults of entries.
-    pub fn server_defaults(&self) -> ServerDefaults {
-        ServerDefaults::new(
-            &self.limits,
-            self.on_change,
-            self.results,
-            self.sandbox_mode,
-        )
-    }
-
     /// Resolves a configuration. `home` is the default working directory of servers.
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
@@ -276,10 +248,13 @@ impl Settings {
         let policy = PolicySet::resolve(&config.policy, &config.agents, home, &mut problems);
         let names = config.servers.keys().chain(config.sources.keys());
         let names: Vec<String> = names.cloned().collect();
-        let on_change = config.pins.on_change;
-        let sandbox_mode = config.sandbox.mode;
-        let results = ResultSettings::of(&config.results);
-        let defaults = ServerDefaults::new(&limits, on_change, results, sandbox_mode);
+        let server_defaults = ServerDefaults {
+            calls_at_once: limits.calls_per_server,
+            ask: limits.ask,
+            on_change: config.pins.on_change,
+            results: ResultSettings::of(&config.results),
+            sandbox_mode: config.sandbox.mode,
+        };
         let history = HistorySettings::of(&config.history, &config.agents);
         let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
@@ -294,7 +269,7 @@ impl Settings {
                 continue;
             }
             let server = ServerSettings::new(name.clone(), None, &names, entry, |entry| {
-                ServerDefinition::resolve(&entry, environment, home, defaults)
+                ServerDefinition::resolve(&entry, environment, home, server_defaults)
             });
             problems.extend(server.override_problems("servers"));
             problems.extend(server.command_problem());
@@ -318,7 +293,7 @@ impl Settings {
                 continue;
             }
             let source = ServerSettings::new(name.clone(), None, &names, entry, |entry| {
-                ServerDefinition::of_source(entry, environment, home, defaults)
+                ServerDefinition::of_source(entry, environment, home, server_defaults)
             });
             problems.extend(source.override_problems("sources"));
             servers.insert(name, source);
@@ -336,9 +311,7 @@ impl Settings {
             agents,
             profiles: profiles.collect(),
             agent_names,
-            on_change,
-            results,
-            sandbox_mode,
+            server_defaults,
             audit: (
                 config.audit.enabled.unwrap_or(true),
                 AuditRetention::of(&config.audit),

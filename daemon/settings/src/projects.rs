@@ -16,6 +16,7 @@ use std::{
     sync::Arc,
 };
 
+use mux_messages::ProjectState;
 use mux_typegen::names::spell;
 
 use mux_config::PolicyEntry;
@@ -68,20 +69,12 @@ pub struct Project {
     pub root: Arc<Path>,
     pub files: ProjectFiles,
     pub content: ProjectContent,
-    pub standing: ApprovalStatus,
+    /// Never [`ProjectState::Gone`]: the files may all be absent.
+    pub state: ProjectState,
     /// The approved content, if any.
     pub approved: Option<ProjectApproval>,
     /// The denials of the approved content, if the files have changed since.
     pub still_denied: Vec<PolicyEntry>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ApprovalStatus {
-    /// No version is approved.
-    New,
-    /// Other content was approved.
-    Changed,
-    Approved,
 }
 
 /// The part of a project that is visible to the clients that work in it.
@@ -258,23 +251,23 @@ impl Projects {
     /// Describes a project from files that were just read. No client needs to work there.
     pub fn describe_project(&self, root: Arc<Path>, files: ProjectFiles) -> Project {
         let approved = self.approvals.of(&root);
-        let standing = match approved {
-            None => ApprovalStatus::New,
+        let state = match approved {
+            None => ProjectState::New,
             Some(approval) if files.digest().as_ref() == Some(&approval.digest) => {
-                ApprovalStatus::Approved
+                ProjectState::Approved
             }
-            Some(_) => ApprovalStatus::Changed,
+            Some(_) => ProjectState::Changed,
         };
         Project {
-            still_denied: match (standing, approved) {
-                (ApprovalStatus::Changed, Some(approval)) => approval.denied(),
+            still_denied: match (state, approved) {
+                (ProjectState::Changed, Some(approval)) => approval.denied(),
                 _ => Vec::new(),
             },
             approved: approved.cloned(),
             content: ProjectContent::of(&files),
             root,
             files,
-            standing,
+            state,
         }
     }
 
@@ -357,7 +350,7 @@ impl ProjectView {
 
 impl Project {
     pub fn is_approved(&self) -> bool {
-        self.standing == ApprovalStatus::Approved
+        self.state == ProjectState::Approved
     }
 
     /// The servers that the project adds to the user's own, whose names are `taken`. The second value has a note for
@@ -397,10 +390,10 @@ impl Project {
             [] => "no server".into(),
             names => names.join(", "),
         };
-        let (define, standing) = match (files.len(), self.standing) {
-            (0 | 1, ApprovalStatus::Changed) => ("defines", "has changed since you approved it"),
+        let (define, state) = match (files.len(), self.state) {
+            (0 | 1, ProjectState::Changed) => ("defines", "has changed since you approved it"),
             (0 | 1, _) => ("defines", "is not approved"),
-            (_, ApprovalStatus::Changed) => ("define", "have changed since you approved them"),
+            (_, ProjectState::Changed) => ("define", "have changed since you approved them"),
             _ => ("define", "are not approved"),
         };
         let denials = match (self.still_denied.is_empty(), self.content.denied.is_empty()) {
@@ -409,7 +402,7 @@ impl Project {
             (false, _) => " (the denials that you approved stay until `mux project revoke`)",
         };
         format!(
-            "{} in {} {define} {servers}, and {standing}{denials}; see `mux project show`, then `mux project approve`",
+            "{} in {} {define} {servers}, and {state}{denials}; see `mux project show`, then `mux project approve`",
             files.join(" and "),
             self.root.display()
         )

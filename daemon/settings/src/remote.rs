@@ -59,11 +59,8 @@ impl NetworkSettings {
     /// The passwords in the URLs of proxies.
     pub fn known_secrets(&self) -> KnownSecrets {
         let mut known = KnownSecrets::new();
-        for proxy in [&self.http_proxy, &self.https_proxy, &self.all_proxy]
-            .into_iter()
-            .flatten()
-        {
-            known.add_password_of(proxy.value.expose());
+        for proxy in self.proxies() {
+            known.add_password_of(&proxy);
         }
         known
     }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use mux_messages::{Setting, SettingSource};
 use mux_sandbox::ProgramLimits;
 use serde_json::{Value, json};
 
@@ -13,12 +14,7 @@ use mux_config::{ConfigProblem, LineIndex, units::duration_text};
 /// One setting in the report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingRow {
-    /// The key as written in the configuration file.
-    pub name: String,
-    pub value: Value,
-    pub origin: SettingOrigin,
-    /// The line of the configuration file.
-    pub line: Option<usize>,
+    pub setting: Setting,
     /// The value is a number of bytes.
     pub is_size: bool,
     /// `[agents.NAME]` may override it.
@@ -33,13 +29,6 @@ pub struct HostDefaults {
     pub keyring: bool,
     /// There is a desktop that shows notifications.
     pub desktop: bool,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum SettingOrigin {
-    Default,
-    Config,
-    Agent,
 }
 
 /// Collects the rows of a report.
@@ -65,10 +54,11 @@ impl Settings {
         report.approvals(&self.approvals, host.desktop);
         let check = &self.checks;
         report.row(&["check", "tsc"], json!(check.compiler));
-        report.row(&["pins", "on_change"], json!(self.on_change));
-        report.row(&["results", "fence"], json!(self.results.fence));
-        report.row(&["results", "secrets"], json!(self.results.secrets));
-        report.row(&["sandbox", "mode"], json!(self.sandbox_mode));
+        let defaults = &self.server_defaults;
+        report.row(&["pins", "on_change"], json!(defaults.on_change));
+        report.row(&["results", "fence"], json!(defaults.results.fence));
+        report.row(&["results", "secrets"], json!(defaults.results.secrets));
+        report.row(&["sandbox", "mode"], json!(defaults.sandbox_mode));
         let time_or_never = |limit: Option<Duration>| limit.map_or_else(|| json!("never"), time);
         report.row(&["daemon", "idle_exit"], time_or_never(self.idle_exit));
         report.row(&["daemon", "prestart"], time_or_never(self.prestart));
@@ -164,11 +154,14 @@ impl ReportBuilder<'_> {
         let rules: Vec<String> = rules.map(|rule| rule.summary()).collect();
         self.overridable("policy", "", &["policy"], json!(rules));
         // `direct` may also come from the entries of servers.
-        if let Some(row) = self.rows.iter_mut().find(|row| row.name == "direct")
-            && row.origin == SettingOrigin::Default
+        if let Some(row) = self
+            .rows
+            .iter_mut()
+            .find(|row| row.setting.name == "direct")
+            && row.setting.from == SettingSource::Default
             && !view.direct.is_empty()
         {
-            row.origin = SettingOrigin::Config;
+            row.setting.from = SettingSource::Config;
         }
     }
 
@@ -185,7 +178,8 @@ impl ReportBuilder<'_> {
         let line = self.agent.and_then(|_| self.holds(&own));
         let row = self.row(keys, value);
         if line.is_some() {
-            (row.origin, row.line) = (SettingOrigin::Agent, line);
+            row.setting.from = SettingSource::Agent;
+            row.setting.line = line;
         }
         row.is_per_agent = true;
         row
@@ -198,13 +192,16 @@ impl ReportBuilder<'_> {
     fn row(&mut self, keys: &[&str], value: Value) -> &mut SettingRow {
         let line = self.holds(keys);
         self.rows.push_mut(SettingRow {
-            name: keys.join("."),
-            value,
-            origin: match line {
-                Some(_) => SettingOrigin::Config,
-                None => SettingOrigin::Default,
+            setting: Setting {
+                name: keys.join("."),
+                value,
+                from: match line {
+                    Some(_) => SettingSource::Config,
+                    None => SettingSource::Default,
+                },
+                line,
+                file: None,
             },
-            line,
             is_size: false,
             is_per_agent: false,
         })
@@ -230,7 +227,7 @@ mod tests {
 
     #[test]
     fn each_setting_has_its_origin() {
-        use SettingOrigin::{Agent, Config as File, Default as Nobody};
+        use SettingSource::{Agent, Config as File, Default as Nobody};
 
         let text = "[limits]\nwall = \"20s\"\ncpu = \"9days\"\n[audit]\nkeep = \"30days\"\n[check]\nmode = \"warn\"\n\
                     [[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
@@ -241,8 +238,9 @@ mod tests {
         let settings = Settings::resolve(config, &Environment::default(), Path::new("/home/me"));
         let of = |agent, name: &str| {
             let rows = settings.report(agent, HostDefaults::default());
-            let row = rows.into_iter().find(|row| row.name == name).unwrap();
-            (row.value, row.origin, row.line)
+            let mut settings = rows.into_iter().map(|row| row.setting);
+            let setting = settings.find(|setting| setting.name == name).unwrap();
+            (setting.value, setting.from, setting.line)
         };
         for (agent, name, value, origin, line) in [
             (None, "limits.wall", json!("20s"), File, Some(2)),

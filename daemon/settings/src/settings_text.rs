@@ -7,11 +7,12 @@ mod written_secrets;
 
 use std::fmt::Write as _;
 
+use mux_messages::SettingSource;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use self::written_secrets::without_secrets;
-use super::{HostDefaults, SettingOrigin, SettingRow, Settings};
+use super::{HostDefaults, SettingRow, Settings};
 use mux_config::{LineIndex, units::size_text};
 
 /// The column of the comments, unless a value is longer.
@@ -54,7 +55,9 @@ struct SettingsText<'a> {
 
 impl SettingsText<'_> {
     fn sections(&mut self, rows: &[SettingRow]) {
-        let keys = rows.iter().filter_map(|row| row.name.split_once('.'));
+        let keys = rows
+            .iter()
+            .filter_map(|row| row.setting.name.split_once('.'));
         let mut sections: Vec<&str> = Vec::new();
         for (section, _) in keys {
             if section != "telemetry" && !sections.contains(&section) {
@@ -64,7 +67,12 @@ impl SettingsText<'_> {
         for section in sections {
             self.header(&format!("[{section}]"));
             for row in rows {
-                if let Some((_, key)) = row.name.split_once('.').filter(|(of, _)| *of == section) {
+                if let Some((_, key)) = row
+                    .setting
+                    .name
+                    .split_once('.')
+                    .filter(|(of, _)| *of == section)
+                {
                     self.row(&[key], row);
                 }
             }
@@ -77,7 +85,7 @@ impl SettingsText<'_> {
         self.header(&format!("[{}]", joined(&["agents", agent])));
         let rows = settings.report(Some(agent), host);
         for row in rows.iter().filter(|row| row.is_per_agent) {
-            match row.name.as_str() {
+            match row.setting.name.as_str() {
                 "policy" => match settings.written.at(&["agents", agent, "policy"]) {
                     Some(rules) => self.line("", &assignment(&["policy"], rules), &origin(row)),
                     None => self.line("# ", "policy: the rules of [[policy]]", "default"),
@@ -169,9 +177,9 @@ impl SettingsText<'_> {
 }
 
 fn origin(row: &SettingRow) -> String {
-    match row.origin {
-        SettingOrigin::Default => "default".into(),
-        SettingOrigin::Config | SettingOrigin::Agent => config_line(row.line),
+    match row.setting.from {
+        SettingSource::Default => "default".into(),
+        _ => config_line(row.setting.line),
     }
 }
 
@@ -183,7 +191,7 @@ fn config_line(line: Option<usize>) -> String {
 }
 
 fn toml_value(row: &SettingRow) -> Option<Value> {
-    let value = Value::try_from(&row.value).ok()?;
+    let value = Value::try_from(&row.setting.value).ok()?;
     match value.as_integer().and_then(|size| u64::try_from(size).ok()) {
         Some(bytes) if row.is_size => {
             let text = size_text(bytes);
@@ -298,7 +306,9 @@ enabled = false
 
     fn values(settings: &Settings, agent: Option<&str>) -> Vec<(String, Json)> {
         let rows = settings.report(agent, HostDefaults::default());
-        rows.into_iter().map(|row| (row.name, row.value)).collect()
+        rows.into_iter()
+            .map(|row| (row.setting.name, row.setting.value))
+            .collect()
     }
 
     #[test]

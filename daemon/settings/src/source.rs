@@ -195,7 +195,7 @@ fn resolve_source(
         SourceKind::OpenApi => ("openapi", entry.openapi.as_ref()),
         SourceKind::Graphql => ("schema", entry.schema.as_ref()),
     };
-    let place = |text: String| match text.contains("://") {
+    let location = |text: String| match text.contains("://") {
         true if is_http(&text) => Ok(DescriptionLocation::Url(text)),
         true => Err("a description must be a file, or http:// or https:// and a host".to_owned()),
         false => Ok(DescriptionLocation::File(home.join(text))),
@@ -222,7 +222,7 @@ fn resolve_source(
             Some(written) => {
                 let expanded = environment.expand_path_without_workspace(written);
                 let expanded = expanded.map_err(|error| error.in_key(described_key))?;
-                Some(place(expanded)?)
+                Some(location(expanded)?)
             }
             None => None,
         },

@@ -61,6 +61,7 @@ mod tool_pages;
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
+use mux_messages::RefreshedSource;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -74,8 +75,8 @@ pub use self::graphql::{
 pub use self::http::source_secrets;
 pub use self::{
     call_progress::{CallLimits, CallProgress},
-    live_source::{DescriptionStatus, RefreshReport},
-    source::{CallFailure, SOURCE_WARNING, Source, SourceNote, SourceReport},
+    live_source::DescriptionStatus,
+    source::{CallFailure, SOURCE_WARNING, Source, SourceReport},
 };
 use self::{
     description::DescriptionCache, first_seen_origins::FirstSeenOrigins, live_source::LiveSource,
@@ -123,7 +124,7 @@ impl Sources {
     }
 
     /// Refreshes the description now. `None` if the source is not open.
-    pub async fn refresh(&self, name: &str) -> Option<Result<RefreshReport, String>> {
+    pub async fn refresh(&self, name: &str) -> Option<Result<RefreshedSource, String>> {
         let live = self.find_open(name)?;
         Some(live.refresh().await)
     }

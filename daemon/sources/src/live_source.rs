@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use mux_messages::{RefreshedSource, SourceNote};
 use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, watch},
@@ -72,59 +73,26 @@ pub struct DescriptionStatus {
     pub facts: SourceReport,
 }
 
-/// The changes by a refresh of the description.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct RefreshReport {
-    pub functions: usize,
-    pub added: Vec<String>,
-    pub removed: Vec<String>,
-    pub changed: Vec<String>,
-    /// Origins of functions and tokens that the description did not name before.
-    pub origins: Vec<String>,
-    /// Notes that were not there before.
-    pub notes: Vec<String>,
-}
-
-impl RefreshReport {
-    pub fn is_same(&self) -> bool {
-        let names = [&self.added, &self.removed, &self.changed, &self.origins];
-        names.iter().all(|names| names.is_empty())
-    }
-
-    fn between(before: &dyn Source, after: &dyn Source) -> Self {
-        let old = digests_by_name(before);
-        let new = digests_by_name(after);
-        let missing = |these: &ToolDigests, those: &ToolDigests| {
-            let names = these.keys().filter(|name| !those.contains_key(*name));
-            names.cloned().collect()
-        };
-        let differs = |(name, tool): &(&String, &DigestKey)| {
-            new.get(*name).is_some_and(|after| after != *tool)
-        };
-        Self {
-            functions: new.len(),
-            added: missing(&new, &old),
-            removed: missing(&old, &new),
-            changed: old
-                .iter()
-                .filter(differs)
-                .map(|(name, _)| name.clone())
-                .collect(),
-            ..Self::default()
-        }
-    }
-
-    /// Adds the new origins and notes.
-    fn with_facts(self, before: &SourceReport, after: SourceReport) -> Self {
-        let notes = after.notes.into_iter();
-        Self {
-            origins: after.origins.difference(&before.origins).cloned().collect(),
-            notes: notes
-                .filter(|note| !before.notes.contains(note))
-                .map(|note| note.to_string())
-                .collect(),
-            ..self
-        }
+/// The changes of a source's functions.
+fn changed_functions(before: &dyn Source, after: &dyn Source) -> RefreshedSource {
+    let old = digests_by_name(before);
+    let new = digests_by_name(after);
+    let missing = |these: &ToolDigests, those: &ToolDigests| {
+        let names = these.keys().filter(|name| !those.contains_key(*name));
+        names.cloned().collect()
+    };
+    let differs =
+        |(name, tool): &(&String, &DigestKey)| new.get(*name).is_some_and(|after| after != *tool);
+    RefreshedSource {
+        functions: new.len(),
+        added: missing(&new, &old),
+        removed: missing(&old, &new),
+        changed: old
+            .iter()
+            .filter(differs)
+            .map(|(name, _)| name.clone())
+            .collect(),
+        ..RefreshedSource::default()
     }
 }
 
@@ -235,14 +203,17 @@ impl LiveSource {
     }
 
     /// Refreshes the description now. On an error nothing changes.
-    pub(super) async fn refresh(&self) -> Result<RefreshReport, String> {
+    pub(super) async fn refresh(&self) -> Result<RefreshedSource, String> {
         // Never closed, so this cannot fail.
         let _looking = self.looking.acquire().await;
-        let outcome = self.look().await;
+        let name = &self.config.name;
+        let outcome = self.look().await.map(|found| RefreshedSource {
+            source: name.clone(),
+            ..found
+        });
         let mut seen = self.seen.lock();
         seen.problem = outcome.as_ref().err().cloned();
         drop(seen);
-        let name = &self.config.name;
         match &outcome {
             Ok(found) if found.is_same() => {}
             Ok(found) => info!(
@@ -267,7 +238,7 @@ impl LiveSource {
         outcome
     }
 
-    async fn look(&self) -> Result<RefreshReport, String> {
+    async fn look(&self) -> Result<RefreshedSource, String> {
         let before = self.seen.lock().clone();
         // If the text's origin is not known, the whole text must be fetched again.
         let known = before.private.map(|_| &before.version);
@@ -290,9 +261,14 @@ impl LiveSource {
             let (source, seen) = of_kept(&self.config, &self.origin, &mut kept).await?;
             *self.seen.lock() = seen;
             let before = self.current.send_replace(Arc::clone(&source));
-            let facts = (before.report(), source.report());
-            let compare = move || Ok(RefreshReport::between(&*before, &*source));
-            blocking(compare).await?.with_facts(&facts.0, facts.1)
+            let (old, new) = (before.report(), source.report());
+            let compare = move || Ok(changed_functions(&*before, &*source));
+            let notes = new.notes.iter().filter(|note| !old.notes.contains(note));
+            RefreshedSource {
+                origins: new.origins.difference(&old.origins).cloned().collect(),
+                notes: notes.map(SourceNote::to_string).collect(),
+                ..blocking(compare).await?
+            }
         };
         keep(&self.cache, &self.config, &self.origin, kept).await;
         Ok(found)
@@ -318,10 +294,10 @@ impl LiveSource {
         blocking(touch).await
     }
 
-    fn same(&self) -> RefreshReport {
-        RefreshReport {
+    fn same(&self) -> RefreshedSource {
+        RefreshedSource {
             functions: self.seen.lock().functions,
-            ..RefreshReport::default()
+            ..RefreshedSource::default()
         }
     }
 

@@ -57,9 +57,10 @@ use super::{
     description::DescriptionDocument,
     first_seen_origins::DescribedOrigins,
     http::{AllowedOrigins, ApiClient, MAX_PAGES, allowed_origins},
-    source::{CallFailure, Source, SourceNote, SourceReport},
+    source::{CallFailure, Source, SourceReport},
     source_config::SourceConfig,
 };
+use mux_messages::SourceNote;
 use mux_process::malloc_trim;
 
 /// The stack of the thread that reads a description. Without optimizations, 128 levels of YAML need 3 MiB. Only used

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use futures::future::BoxFuture;
-pub use mux_messages::SourceNote;
+use mux_messages::SourceNote;
 use serde_json::{Map, Value};
 
 use super::{

@@ -7,14 +7,14 @@ use tokio::task::spawn_blocking;
 use super::{Daemon, sandbox_grants::check_grants, sandbox_hosts::host_problems};
 use mux_catalog::{ListKey, ToolSet};
 use mux_config::{Config, ConfigProblem};
-use mux_messages::ConfigReport;
+use mux_messages::{ConfigReport, Setting};
 use mux_policy::PolicySet;
-use mux_settings::{HostDefaults, SettingRow, Settings};
+use mux_settings::{HostDefaults, Settings};
 
 /// An agent's active settings.
 #[derive(Debug, Default)]
 pub struct ConfigView {
-    pub rows: Vec<SettingRow>,
+    pub settings: Vec<Setting>,
     /// The same as a `config.toml`.
     pub text: String,
     /// The configuration has a section for the agent.
@@ -33,8 +33,9 @@ impl Daemon {
             keyring: self.gateway.upstreams().auth().uses_keyring_by_default(),
             desktop: self.gateway.approvals().has_desktop(),
         };
+        let rows = in_force.report(agent, host);
         ConfigView {
-            rows: in_force.report(agent, host),
+            settings: rows.into_iter().map(|row| row.setting).collect(),
             text: in_force.text(agent, host),
             has_agent: agent.is_none_or(|agent| in_force.lines.at(&["agents", agent]).is_some()),
         }

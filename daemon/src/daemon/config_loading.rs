@@ -326,7 +326,7 @@ impl Daemon {
         let taken: Vec<String> = names.cloned().collect();
         let mut views = BTreeMap::new();
         for project in projects {
-            let defaults = settings.server_defaults();
+            let defaults = settings.server_defaults;
             let (view, own) = project.resolve(&taken, environment, home, defaults);
             servers.extend(own.into_iter().map(|server| (server.key(), server)));
             views.insert(Arc::clone(&project.root), Arc::new(view));

@@ -15,7 +15,7 @@ use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_runs::program_check::CheckFindings;
 use mux_settings::{ConfigChanges, SandboxSetting};
-use mux_upstream::{DeniedFile, SandboxState, Server, ServerView, Upstreams, without_output};
+use mux_upstream::{Denial, SandboxState, Server, ServerView, Upstreams, without_output};
 
 const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as *** here, but is readable in \
                               config.toml and in the process list";
@@ -131,7 +131,7 @@ pub(super) async fn server_info(
 fn sandbox_info(
     server: &Server,
     state: SandboxState,
-    denied_files: &[DeniedFile],
+    denied_files: &[Denial<PathBuf>],
 ) -> Option<wire::SandboxInfo> {
     let process = server.process()?;
     let sandbox = match &process.sandbox {
@@ -157,8 +157,8 @@ fn sandbox_info(
     });
     // The sandbox itself reports nothing about files.
     let files = denied_files.iter().map(|file| match file.count {
-        1 => format!("{}, which an error names", file.path.display()),
-        count => format!("{}, which {count} errors name", file.path.display()),
+        1 => format!("{}, which an error names", file.target.display()),
+        count => format!("{}, which {count} errors name", file.target.display()),
     });
     Some(wire::SandboxInfo {
         state: wire::SandboxState::On,
@@ -230,14 +230,6 @@ fn config_changes(changes: ConfigChanges, project: Option<&Path>) -> wire::Reloa
         .filter(|name| changes.sources.contains(*name))
         .cloned()
         .collect();
-    let sections = changes.sections.into_iter();
-    report.sections = sections
-        .map(|change| wire::SectionChange {
-            section: change.section,
-            added: change.added,
-            removed: change.removed,
-            changed: change.changed,
-        })
-        .collect();
+    report.sections = changes.sections;
     report
 }

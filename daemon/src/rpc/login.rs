@@ -9,7 +9,7 @@ use mux_proto as wire;
 use super::{MAX_LONG_POLL, connection::ConnectionState};
 use crate::daemon::Daemon;
 use mux_audit::AdminEvent;
-use mux_auth::{Account, Auth, AuthError, CompletedLogin, SessionOpener};
+use mux_auth::{Account, Auth, AuthError, SessionOpener};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_settings::{RemoteServer, ServerEndpoint};
 use mux_upstream::{CallerIdentity, Server};
@@ -50,15 +50,7 @@ pub(super) async fn begin_login(
     let attempt = login.await;
     let attempt = attempt.map_err(|error| login_error(server.name(), &error))?;
     connection.owns_login(&attempt);
-    Ok(wire::LoginStarted {
-        login: attempt.id.clone(),
-        url: attempt.url.clone(),
-        covered_by: attempt.covered_by.clone(),
-        notes: attempt.notes.clone(),
-        issuer: attempt.issuer.clone(),
-        redirect_port: attempt.redirect_port,
-        expires_ms: wire::millis(daemon.auth().login_timeout()),
-    })
+    Ok(attempt.started.clone())
 }
 
 pub(super) async fn wait_for_login(
@@ -70,9 +62,12 @@ pub(super) async fn wait_for_login(
     let attempt = attempt.map_err(|error| login_error(login, &error))?;
     let server = attempt.server.clone();
     match attempt.outcome(wait).await {
-        None => Ok(login_state(server, None)),
-        Some(Ok(signed_in)) => Ok(login_state(server, Some(signed_in))),
-        Some(Err(error)) => Err(login_error(&server, &error)),
+        None => Ok(wire::LoginState {
+            server,
+            pending: true,
+            ..wire::LoginState::default()
+        }),
+        Some(outcome) => outcome.map_err(|error| login_error(&server, &error)),
     }
 }
 
@@ -97,7 +92,8 @@ pub(super) async fn logout(
         login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let others = servers_of_sign_in(daemon, &server);
     let ended = daemon.auth().logout(&remote).await;
-    let ended = ended.map_err(|error| login_error(server.name(), &error))?;
+    let mut ended = ended.map_err(|error| login_error(server.name(), &error))?;
+    ended.server = server.name().to_owned();
     if ended.was_signed_in {
         connection.audit(AdminEvent::Logout, server.name());
     }
@@ -108,12 +104,7 @@ pub(super) async fn logout(
     if ended.was_signed_in {
         restart_open(&others, &connection.identity()).await;
     }
-    Ok(wire::LoggedOut {
-        server: server.name().to_owned(),
-        was_signed_in: ended.was_signed_in,
-        revoked: ended.revoked,
-        problem: ended.problem,
-    })
+    Ok(ended)
 }
 
 /// The other servers whose sessions belong to the user who has signed in to this server.
@@ -173,34 +164,6 @@ fn login_remote(server: &Server, connection: &ConnectionState) -> Result<RemoteS
         Err(problem) => Err(AuthError::Inapplicable(format!(
             "its entry cannot be used: {problem}"
         ))),
-    }
-}
-
-fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::LoginState {
-    let pending = signed_in.is_none();
-    let (issuer, who, scopes, opened) = match signed_in {
-        Some(signed_in) => (
-            Some(signed_in.issuer),
-            signed_in.who,
-            signed_in.scopes,
-            Some(signed_in.opened),
-        ),
-        None => (None, None, Vec::new(), None),
-    };
-    let (tools, problem) = match opened {
-        Some(Ok(tools)) => (Some(tools), None),
-        Some(Err(fault)) => (None, Some(wire::Error::from(fault))),
-        None => (None, None),
-    };
-    wire::LoginState {
-        server,
-        pending,
-        issuer,
-        who,
-        scopes,
-        tools,
-        problem_kind: problem.as_ref().map(|error| error.kind.clone()),
-        problem: problem.map(|error| error.message),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{answer_budget::AnswerBudget, connection::ConnectionState};
 use crate::daemon::Daemon;
 use mux_audit::AdminEvent;
 use mux_config::PolicyEntry;
-use mux_settings::projects::{ApprovalStatus, DefinedServer, Project};
+use mux_settings::projects::{DefinedServer, Project};
 
 pub(super) async fn list(
     daemon: &Arc<Daemon>,
@@ -70,11 +70,10 @@ fn project_info(project: &Project) -> wire::ProjectInfo {
     let servers = project.content.servers.iter();
     wire::ProjectInfo {
         root: project.root.to_path_buf(),
-        state: match project.standing {
-            _ if gone => wire::ProjectState::Gone,
-            ApprovalStatus::New => wire::ProjectState::New,
-            ApprovalStatus::Changed => wire::ProjectState::Changed,
-            ApprovalStatus::Approved => wire::ProjectState::Approved,
+        state: if gone {
+            wire::ProjectState::Gone
+        } else {
+            project.state
         },
         digest: project.files.digest().filter(|_| !gone),
         files: project_files(project),

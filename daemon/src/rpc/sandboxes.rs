@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use mux_audit::AdminEvent;
 use mux_catalog::Scope;
 use mux_proto::{self as wire, Kind};
-use mux_upstream::{ObservationError, SandboxGrants, Server, SuggestedNetwork, SuggestedSandbox};
+use mux_upstream::{ObservationError, SandboxGrants, Server};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -96,7 +96,8 @@ pub(super) async fn suggest(
         let problem = format!("with this sandbox it does not start: {problem}");
         suggested.remarks.push(problem);
     }
-    Ok(suggestion(server.name(), suggested))
+    suggested.server = server.name().to_owned();
+    Ok(suggested)
 }
 
 pub(super) fn end_observation(
@@ -125,7 +126,7 @@ struct RunningObservation {
 }
 
 impl RunningObservation {
-    async fn end(mut self) -> Result<SuggestedSandbox, ObservationError> {
+    async fn end(mut self) -> Result<wire::SandboxSuggestion, ObservationError> {
         self.is_over = true;
         let suggested = self.stop();
         // Dropping this future must not leave an observed session behind.
@@ -133,7 +134,7 @@ impl RunningObservation {
         suggested
     }
 
-    fn stop(&self) -> Result<SuggestedSandbox, ObservationError> {
+    fn stop(&self) -> Result<wire::SandboxSuggestion, ObservationError> {
         self.daemon.observations.lock().remove(&key(&self.server));
         self.server.end_observation()
     }
@@ -163,30 +164,5 @@ impl Drop for RunningObservation {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(self.replaced_sessions());
         }
-    }
-}
-
-fn suggestion(server: &str, suggested: SuggestedSandbox) -> wire::SandboxSuggestion {
-    let SuggestedSandbox {
-        read,
-        write,
-        network,
-        mut remarks,
-        observed,
-    } = suggested;
-    if !observed {
-        remarks.push("nothing was observed: the server did not start".into());
-    }
-    let any_network = network == SuggestedNetwork::Any;
-    wire::SandboxSuggestion {
-        server: server.to_owned(),
-        read,
-        write,
-        hosts: match network {
-            SuggestedNetwork::Hosts(hosts) => hosts,
-            SuggestedNetwork::None | SuggestedNetwork::Any => Vec::new(),
-        },
-        any_network,
-        remarks,
     }
 }

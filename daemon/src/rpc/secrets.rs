@@ -2,7 +2,7 @@
 //!
 //! Invariant: values are stored and never sent. No answer contains a value.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use mux_proto as wire;
 use mux_secrets::Secret;
@@ -10,7 +10,7 @@ use mux_secrets::Secret;
 use super::{connection::ConnectionState, projects::apply_to_predecessor};
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
-use mux_auth::{AuthError, MAX_SECRET_BYTES, StoredSecretInfo};
+use mux_auth::{AuthError, MAX_SECRET_BYTES};
 use mux_config::environment::is_secret_name;
 
 pub(super) async fn set(
@@ -33,15 +33,12 @@ pub(super) async fn set(
 
 pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
     let kept = daemon.auth().credential_location();
-    let set = daemon.auth().secrets();
+    let mut secrets = daemon.auth().secrets();
     let mut used = daemon.secrets();
-    let mut secrets: Vec<wire::SecretInfo> = set
-        .into_iter()
-        .map(|secret| {
-            let used_by = used.remove(&secret.name).unwrap_or_default();
-            secret_info(secret, used_by)
-        })
-        .collect();
+    for secret in &mut secrets {
+        let used_by = used.remove(&secret.name).unwrap_or_default();
+        secret.used_by = used_by.into_iter().collect();
+    }
     secrets.extend(used.into_iter().map(|(name, used_by)| wire::SecretInfo {
         name,
         place: None,
@@ -52,9 +49,9 @@ pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
     wire::SecretList {
         secrets,
         keyring: kept.keyring,
-        file: kept.file.to_owned(),
+        file: kept.file,
         note: kept.note,
-        problem: kept.problem,
+        problem: daemon.auth().credential_problem(),
     }
 }
 
@@ -83,19 +80,6 @@ async fn apply_secrets(daemon: &Arc<Daemon>) {
     let (loaded, ()) = tokio::join!(load, apply_to_predecessor(daemon));
     // Problems of the rest of the configuration are reported by `status`.
     drop(loaded);
-}
-
-fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::SecretInfo {
-    wire::SecretInfo {
-        name: secret.name,
-        place: Some(if secret.in_keyring {
-            wire::SecretPlace::Keyring
-        } else {
-            wire::SecretPlace::File
-        }),
-        since_ms: Some(secret.since.saturating_mul(1000)),
-        used_by: used_by.into_iter().collect(),
-    }
 }
 
 /// Validates a secret. No error contains the value.

@@ -8,7 +8,6 @@ use serde_json::json;
 use super::connection::ConnectionState;
 use crate::daemon::{ConfigView, Daemon};
 use mux_policy::RuleList;
-use mux_settings::{SettingOrigin, SettingRow};
 
 pub(super) fn report(
     daemon: &Daemon,
@@ -17,11 +16,10 @@ pub(super) fn report(
 ) -> wire::SettingsReport {
     let agent = request.agent.as_deref();
     let ConfigView {
-        rows,
+        mut settings,
         mut text,
         has_agent,
     } = daemon.config_view(agent);
-    let mut settings: Vec<wire::Setting> = rows.into_iter().map(setting_of_row).collect();
     settings.extend(server_rows(daemon, connection));
     let mut notes = Vec::new();
     if let (Some(agent), false) = (agent, has_agent) {
@@ -65,20 +63,6 @@ pub(super) async fn check(
 ) -> wire::Result<wire::ConfigReport> {
     let report = daemon.look_at_config(&request.text, &request.file).await;
     report.map_err(|why| wire::Error::new(wire::Kind::Unavailable, why))
-}
-
-fn setting_of_row(row: SettingRow) -> wire::Setting {
-    wire::Setting {
-        name: row.name,
-        value: row.value,
-        from: match row.origin {
-            SettingOrigin::Default => wire::SettingSource::Default,
-            SettingOrigin::Config => wire::SettingSource::Config,
-            SettingOrigin::Agent => wire::SettingSource::Agent,
-        },
-        line: row.line,
-        file: None,
-    }
 }
 
 /// One row for each server, with its command line or address as written.

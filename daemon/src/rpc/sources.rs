@@ -9,7 +9,7 @@ use super::connection::ConnectionState;
 use crate::daemon::Daemon;
 use mux_catalog::{ServerWarning, ServerWarningCode};
 use mux_settings::SourceKind;
-use mux_sources::{DescriptionStatus, SourceNote};
+use mux_sources::DescriptionStatus;
 use mux_upstream::{Server, Upstreams};
 
 /// The kind and the description status of a source.
@@ -39,15 +39,7 @@ pub(super) async fn refresh(
                 held.session.request_tools_refresh();
                 drop(held.session.current_tools().await);
             }
-            Ok(wire::RefreshedSource {
-                source: name.to_owned(),
-                functions: found.functions,
-                added: found.added,
-                removed: found.removed,
-                changed: found.changed,
-                origins: found.origins,
-                notes: found.notes,
-            })
+            Ok(found)
         }
         Some(Err(problem)) => {
             let message = format!("the description of `{name}` stays as it was: {problem}");
@@ -111,11 +103,11 @@ pub(super) fn source_warnings(summary: &SourceSummary, name: &str) -> Vec<Server
         ))
     });
     let facts = &summary.described.facts;
-    let missing = facts.missing.iter().map(|scheme| SourceNote {
-        text: format!("functions need a credential for `{scheme}`, but none is configured"),
-        fix: Some(format!(
-            "set auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}]"
-        )),
+    let missing = facts.missing.iter().map(|scheme| {
+        wire::SourceNote::with_fix(
+            format!("functions need a credential for `{scheme}`, but none is configured"),
+            format!("set auth = {{ {scheme} = \"${{NAME}}\" }} in [sources.{name}]"),
+        )
     });
     let notes = facts.notes.iter().cloned().chain(missing).map(|note| {
         let text = note.to_string();

@@ -51,11 +51,9 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
             None => problems.push(code.with(message)),
         }
     }
-    let kept = daemon.gateway.upstreams().auth().credential_location();
-    problems.extend(
-        kept.problem
-            .map(|problem| ProblemCode::Credentials.with(problem)),
-    );
+    let auth = daemon.auth();
+    let credentials = auth.credential_problem();
+    problems.extend(credentials.map(|problem| ProblemCode::Credentials.with(problem)));
     for problem in problems.iter_mut().filter(|it| it.fix.is_empty()) {
         problem.fix = usual_fix(&daemon.paths.config);
     }
@@ -88,11 +86,7 @@ pub(super) async fn daemon_status(daemon: &Daemon, connection: &ConnectionState)
         log: daemon.paths.log.clone(),
         problems,
         degraded,
-        tokens: Some(wire::TokenStatus {
-            keyring: kept.keyring,
-            file: kept.file.to_owned(),
-            note: kept.note,
-        }),
+        tokens: Some(auth.credential_location()),
         started: Some(started_by(&daemon.service)),
         telemetry: Some(daemon.gateway.tracer().status()),
     }

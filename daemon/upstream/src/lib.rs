@@ -144,8 +144,7 @@ mod sharing;
 mod upstreams;
 
 pub use mux_confine::{
-    ChangeableLink, DeniedFile, GrantRecord, RefusedConnection, SandboxDirs, SandboxGrants,
-    SuggestedNetwork, SuggestedSandbox, WriteGrant, changeable_link,
+    ChangeableLink, Denial, GrantRecord, SandboxDirs, SandboxGrants, WriteGrant, changeable_link,
 };
 
 pub use self::{

@@ -51,7 +51,7 @@ pub struct LoginFinishRequest {
 }
 
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginState {
     pub server: String,
@@ -72,7 +72,7 @@ pub struct LoginState {
     pub problem_kind: Option<AnyKind>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoggedOut {
     pub server: String,

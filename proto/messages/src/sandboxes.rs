@@ -65,3 +65,27 @@ pub struct SandboxSuggestion {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
+
+/// The argument with which `muxd` prints a [`SandboxSupportReport`]. It tries the layers as the daemon does, and needs no
+/// daemon.
+pub const SANDBOX_SUPPORT: &str = "sandbox-support";
+
+/// The sandbox layers of this machine, for `mux doctor`: one line of JSON on standard output.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SandboxSupportReport {
+    /// The layers around a server in a sandbox, the strongest first.
+    pub layers: Vec<String>,
+    /// True if a server whose entry has `sandbox = {}` starts.
+    pub has_sandboxes: bool,
+    pub notes: Vec<SandboxSupportNote>,
+}
+
+/// A layer that is missing, or a condition that weakens one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SandboxSupportNote {
+    pub message: String,
+    /// The fix for the user.
+    pub fix: String,
+    /// True if a layer is missing or weaker. If false, another layer replaces it.
+    pub is_weaker: bool,
+}

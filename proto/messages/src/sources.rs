@@ -76,3 +76,11 @@ pub struct RefreshedSource {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
+
+impl RefreshedSource {
+    /// Returns true if the functions and the origins did not change.
+    pub fn is_same(&self) -> bool {
+        let names = [&self.added, &self.removed, &self.changed, &self.origins];
+        names.iter().all(|names| names.is_empty())
+    }
+}

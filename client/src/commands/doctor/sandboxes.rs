@@ -5,7 +5,7 @@
 
 use std::{path::Path, process::Stdio, time::Duration};
 
-use mux_proto::sandbox_support::{SANDBOX_SUPPORT, SandboxSupportReport};
+use mux_proto::{SANDBOX_SUPPORT, SandboxSupportReport};
 use tokio::{process::Command, time::timeout};
 
 use super::CheckGroup;
@@ -66,7 +66,7 @@ fn show_support(group: &mut CheckGroup, report: SandboxSupportReport) {
 
 #[cfg(test)]
 mod tests {
-    use mux_proto::sandbox_support::SandboxSupportNote;
+    use mux_proto::SandboxSupportNote;
 
     use super::{super::CheckVerdict, *};
 

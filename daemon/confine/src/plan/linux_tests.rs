@@ -211,12 +211,7 @@ fn paths_that_a_server_could_replace_are_refused() {
     };
     for folder in [".config", "dotfiles", "dotfiles/mux"] {
         let write = [GrantedPath::resolve(&home.join(folder)).unwrap()];
-        let grants = GrantsAroundOwn {
-            read: &[],
-            write: &write,
-            program: &[],
-        };
-        hidden_paths(grants, &dirs, &support()).unwrap_err();
+        hidden_paths(&[], &write, &dirs, &support()).unwrap_err();
     }
 }
 

@@ -59,13 +59,8 @@ fn fixes_name_what_works_on_that_system() {
             seatbelt,
             ..SandboxSupport::default()
         };
-        let grants = GrantsAroundOwn {
-            read: &read,
-            write: &[],
-            program: &[],
-        };
         let errors = [
-            hidden_paths(grants, &dirs, &support).unwrap_err(),
+            hidden_paths(&read, &[], &dirs, &support).unwrap_err(),
             refuse_unenforceable_limits(&sandbox, &support).unwrap_err(),
         ];
         for error in errors {

@@ -6,10 +6,10 @@ use std::{
 };
 
 use mux_keeper::SpawnSpec;
+use mux_messages::{SandboxSupportNote, SandboxSupportReport};
 use mux_settings::ServerSandbox;
 use nix::errno::Errno;
 
-use super::{SupportNote, SupportReport};
 use crate::{
     enforceable::{LANDLOCK_WITH_SCOPES, refuse_unenforceable},
     machine::{Bubblewrap, SandboxSupport},
@@ -25,59 +25,57 @@ struct LayerFindings {
     facts: SystemFacts,
 }
 
-impl SupportReport {
-    /// Tries the layers. Waits for the programs that it starts to try them.
-    pub fn of_this_machine() -> Self {
-        let mut refusal = String::new();
-        let bubblewrap = match SandboxSupport::bubblewrap_trial() {
-            None => Bubblewrap::NotInstalled,
-            Some(trial) => match failure_of(&trial) {
-                None => Bubblewrap::Works(trial.program),
-                Some(printed) => {
-                    refusal = printed;
-                    Bubblewrap::Forbidden
-                }
-            },
-        };
-        let scopes =
-            SandboxSupport::find_scopes().filter(|scopes| failure_of(&scopes.trial()).is_none());
-        Self::of(&LayerFindings {
-            support: SandboxSupport::of(bubblewrap, scopes),
-            refusal,
-            #[cfg(target_os = "linux")]
-            landlock: mux_lockdown::landlock_rules::supported_version(),
-            #[cfg(not(target_os = "linux"))]
-            landlock: Err(Errno::ENOSYS),
-            facts: SystemFacts::read(Path::new("/")),
-        })
-    }
+/// Tries the layers. Waits for the programs that it starts to try them.
+pub fn sandbox_support() -> SandboxSupportReport {
+    let mut refusal = String::new();
+    let bubblewrap = match SandboxSupport::bubblewrap_trial() {
+        None => Bubblewrap::NotInstalled,
+        Some(trial) => match failure_of(&trial) {
+            None => Bubblewrap::Works(trial.program),
+            Some(printed) => {
+                refusal = printed;
+                Bubblewrap::Forbidden
+            }
+        },
+    };
+    let scopes =
+        SandboxSupport::find_scopes().filter(|scopes| failure_of(&scopes.trial()).is_none());
+    report_of(&LayerFindings {
+        support: SandboxSupport::of(bubblewrap, scopes),
+        refusal,
+        #[cfg(target_os = "linux")]
+        landlock: mux_lockdown::landlock_rules::supported_version(),
+        #[cfg(not(target_os = "linux"))]
+        landlock: Err(Errno::ENOSYS),
+        facts: SystemFacts::read(Path::new("/")),
+    })
+}
 
-    fn of(findings: &LayerFindings) -> Self {
-        let support = &findings.support;
-        let notes = if support.seatbelt {
-            Vec::new()
-        } else {
-            [
-                findings.namespaces(),
-                findings.landlock(),
-                findings.seccomp(),
-                findings.cgroup(),
-                findings.root(),
-            ]
-            .into_iter()
-            .flatten()
-            .collect()
-        };
-        Self {
-            layers: support.layers(),
-            has_sandboxes: refuse_unenforceable(&ServerSandbox::default(), support).is_ok(),
-            notes,
-        }
+fn report_of(findings: &LayerFindings) -> SandboxSupportReport {
+    let support = &findings.support;
+    let notes = if support.seatbelt {
+        Vec::new()
+    } else {
+        [
+            findings.namespaces(),
+            findings.landlock(),
+            findings.seccomp(),
+            findings.cgroup(),
+            findings.root(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    };
+    SandboxSupportReport {
+        layers: support.layers().into_iter().map(str::to_owned).collect(),
+        has_sandboxes: refuse_unenforceable(&ServerSandbox::default(), support).is_ok(),
+        notes,
     }
 }
 
 impl LayerFindings {
-    fn namespaces(&self) -> Option<SupportNote> {
+    fn namespaces(&self) -> Option<SandboxSupportNote> {
         let why = match &self.support.bubblewrap {
             Bubblewrap::Works(_) => return None,
             Bubblewrap::NotInstalled => "bubblewrap is not installed".to_owned(),
@@ -86,7 +84,7 @@ impl LayerFindings {
                 self.refusal
             ),
         };
-        Some(SupportNote {
+        Some(SandboxSupportNote {
             message: format!(
                 "{why}: sandboxed servers do not get their own file system and network, and host lists, `memory` and `processes` are refused"
             ),
@@ -98,7 +96,7 @@ impl LayerFindings {
         })
     }
 
-    fn landlock(&self) -> Option<SupportNote> {
+    fn landlock(&self) -> Option<SandboxSupportNote> {
         let errno = match self.landlock {
             Ok(LANDLOCK_WITH_SCOPES..) => return None,
             Ok(version) => {
@@ -107,7 +105,7 @@ impl LayerFindings {
                 } else {
                     "servers in a sandbox do not start without bubblewrap"
                 };
-                return Some(SupportNote {
+                return Some(SandboxSupportNote {
                     message: format!(
                         "Landlock has version {version} here, which does not cover signals and abstract sockets: {effect}"
                     ),
@@ -138,7 +136,7 @@ impl LayerFindings {
                 "allow `landlock_create_ruleset` in the seccomp profile of the container or service",
             ),
         };
-        Some(SupportNote {
+        Some(SandboxSupportNote {
             message: format!(
                 "Landlock {why}: only system call filters keep programs from files and the network, and servers in a sandbox need bubblewrap"
             ),
@@ -147,14 +145,14 @@ impl LayerFindings {
         })
     }
 
-    fn seccomp(&self) -> Option<SupportNote> {
+    fn seccomp(&self) -> Option<SandboxSupportNote> {
         let fix = match self.facts.wsl {
             Some(WslVersion::One) => WSL_ONE_REMEDY,
             _ => {
                 "use Linux 4.14 or newer with CONFIG_SECCOMP_FILTER, and a container that allows `seccomp`"
             }
         };
-        (!self.support.seccomp).then(|| SupportNote {
+        (!self.support.seccomp).then(|| SandboxSupportNote {
             message: "system call filters (seccomp) are missing: programs may make any system call, and servers in a sandbox do not start".into(),
             fix: fix.into(),
             is_weaker: true,
@@ -162,7 +160,7 @@ impl LayerFindings {
     }
 
     /// Reports only what other layers lack without it: `limits` needs namespaces itself.
-    fn cgroup(&self) -> Option<SupportNote> {
+    fn cgroup(&self) -> Option<SandboxSupportNote> {
         if !self.support.bubblewrap.works() || self.support.running_scopes().is_some() {
             return None;
         }
@@ -180,7 +178,7 @@ impl LayerFindings {
                 "log in through systemd, or `loginctl enable-linger`",
             ),
         };
-        Some(SupportNote {
+        Some(SandboxSupportNote {
             message: format!(
                 "{why}: muxd measures the memory and processes of sandboxes at intervals, and the kernel does not limit them"
             ),
@@ -189,8 +187,8 @@ impl LayerFindings {
         })
     }
 
-    fn root(&self) -> Option<SupportNote> {
-        (!self.support.counts_processes).then(|| SupportNote {
+    fn root(&self) -> Option<SandboxSupportNote> {
+        (!self.support.counts_processes).then(|| SandboxSupportNote {
             message: "muxd runs as root: a server without a sandbox may change the whole system, and the kernel does not count the processes of a sandbox".into(),
             fix: "run mux as another user (in a container: `USER` of its image)".into(),
             is_weaker: false,
@@ -249,7 +247,7 @@ mod tests {
     fn notes(change: impl FnOnce(&mut LayerFindings)) -> Vec<String> {
         let mut findings = findings();
         change(&mut findings);
-        let notes = SupportReport::of(&findings).notes.into_iter();
+        let notes = report_of(&findings).notes.into_iter();
         // A usual session has the user's systemd, which a test cannot fake.
         notes
             .filter(|note| !note.message.contains("systemd user manager"))
@@ -260,7 +258,7 @@ mod tests {
     #[test]
     fn machine_with_all_layers_has_nothing_to_note() {
         assert_eq!(notes(|_| {}), [""; 0]);
-        let report = SupportReport::of(&findings());
+        let report = report_of(&findings());
         assert_eq!(
             report.layers,
             ["namespaces", "landlock", "seccomp", "limits"]
@@ -309,7 +307,7 @@ mod tests {
             findings.support.bubblewrap = bubblewrap;
             findings.support.landlock = landlock;
             findings.support.seccomp = seccomp;
-            SupportReport::of(&findings).has_sandboxes
+            report_of(&findings).has_sandboxes
         };
         let works = || Bubblewrap::Works("/usr/bin/bwrap".into());
         assert!(starts(works(), 0, true));
@@ -323,7 +321,7 @@ mod tests {
         let mut findings = findings();
         findings.support.counts_processes = false;
         findings.facts.cgroups = CgroupVersion::One;
-        let notes = SupportReport::of(&findings).notes;
+        let notes = report_of(&findings).notes;
         let [cgroup, root] = notes.as_slice() else {
             panic!("{notes:?}");
         };
@@ -331,7 +329,7 @@ mod tests {
         assert!(root.message.contains("root") && !root.is_weaker);
         findings.support.bubblewrap = Bubblewrap::Forbidden;
         findings.refusal = "bwrap: Operation not permitted".into();
-        let notes = SupportReport::of(&findings).notes;
+        let notes = report_of(&findings).notes;
         assert!(notes[0].is_weaker, "{notes:?}");
         assert!(
             notes[0]

@@ -35,8 +35,8 @@ impl ProjectFixture {
         stale
     }
 
-    fn standing(&self, root: &Path) -> ApprovalStatus {
-        self.projects.project(root).unwrap().standing
+    fn state(&self, root: &Path) -> ProjectState {
+        self.projects.project(root).unwrap().state
     }
 }
 
@@ -58,10 +58,10 @@ fn approval_covers_one_content_in_one_directory() {
         .digest()
         .unwrap();
     ground.projects.approve(&one, &seen).unwrap();
-    assert_eq!(ground.standing(&one), ApprovalStatus::Approved);
+    assert_eq!(ground.state(&one), ProjectState::Approved);
     assert_eq!(
-        ground.standing(&two),
-        ApprovalStatus::New,
+        ground.state(&two),
+        ProjectState::New,
         "the same text elsewhere"
     );
     ground.project("one", TWO);
@@ -69,7 +69,7 @@ fn approval_covers_one_content_in_one_directory() {
         .projects
         .update_project(&one, ProjectFiles::read(&one));
     assert!(ground.projects.is_stale());
-    assert_eq!(ground.standing(&one), ApprovalStatus::Changed);
+    assert_eq!(ground.state(&one), ProjectState::Changed);
     let refused = ground.projects.approve(&one, &seen).unwrap_err();
     assert!(refused.contains("have changed since"), "{refused}");
     ground.project("one", ONE);
@@ -77,13 +77,13 @@ fn approval_covers_one_content_in_one_directory() {
         .projects
         .update_project(&one, ProjectFiles::read(&one));
     assert_eq!(
-        ground.standing(&one),
-        ApprovalStatus::Approved,
+        ground.state(&one),
+        ProjectState::Approved,
         "it is what was seen"
     );
     assert!(ground.projects.revoke(&one).unwrap());
     assert!(!ground.projects.revoke(&one).unwrap());
-    assert_eq!(ground.standing(&one), ApprovalStatus::New);
+    assert_eq!(ground.state(&one), ProjectState::New);
 }
 
 #[test]

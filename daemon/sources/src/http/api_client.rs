@@ -28,14 +28,12 @@ use super::{
     source_rate_limiter::SourceRateLimiter,
     token_fetcher::TokenFetcher,
 };
-use crate::{
-    call_progress::CallProgress,
-    source::{CallFailure, SourceNote},
-};
+use crate::{call_progress::CallProgress, source::CallFailure};
 use mux_http::{
     address_policy::{AddressPolicy, url_without_secrets},
     http_client::client_builder,
 };
+use mux_messages::SourceNote;
 use mux_settings::{NetworkSettings, SourceDefinition, SourceKind};
 use mux_text::error_chain::error_causes;
 

@@ -5,12 +5,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mux_messages::SourceNote;
 use mux_secrets::Secret;
 use reqwest::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use url::form_urlencoded;
 
 use super::{SecurityScheme, token_fetcher::TokenFetcher};
-use crate::source::{CallFailure, SourceNote};
+use crate::source::CallFailure;
 use mux_settings::SourceCredential;
 
 /// The entry's credentials, by the security schemes of the description.

@@ -162,12 +162,13 @@ async fn file_is_reread_and_an_unreadable_one_keeps_the_current_source() {
     assert!(live.refresh().await.unwrap().is_same());
     fs::write(&file, "a otherwise\nc").unwrap();
     let found = live.refresh().await.unwrap();
-    let expected = RefreshReport {
+    let expected = RefreshedSource {
+        source: live.config.name.clone(),
         functions: 2,
         added: vec!["c".into()],
         removed: vec!["b".into()],
         changed: vec!["a".into()],
-        ..RefreshReport::default()
+        ..RefreshedSource::default()
     };
     assert_eq!(found, expected);
     assert!(source.has_changed().unwrap());

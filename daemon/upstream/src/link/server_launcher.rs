@@ -6,10 +6,9 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_confine::{
-    DiscardedFiles, EgressLease, RefusedConnection, SandboxGrants, SuggestedSandbox,
-};
+use mux_confine::{Denial, DiscardedFiles, EgressLease, SandboxGrants, unobserved};
 use mux_keeper::KeptChild;
+use mux_messages::SandboxSuggestion;
 use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -94,12 +93,12 @@ pub trait ServerLauncher: fmt::Debug + Send + Sync {
     fn end_observation(
         &self,
         _identity: &ServerIdentity,
-    ) -> Result<SuggestedSandbox, ObservationError> {
-        Ok(SuggestedSandbox::default())
+    ) -> Result<SandboxSuggestion, ObservationError> {
+        Ok(unobserved())
     }
 
     /// The connections that the server's sandboxes have refused.
-    fn refused_connections(&self, _identity: &ServerIdentity) -> Vec<RefusedConnection> {
+    fn refused_connections(&self, _identity: &ServerIdentity) -> Vec<Denial<String>> {
         Vec::new()
     }
 
@@ -128,7 +127,7 @@ pub struct SandboxState {
     /// The layers around the server that was started last. Empty before the first start in a sandbox.
     pub layers: Vec<String>,
     /// The connections that were refused.
-    pub refused: Vec<RefusedConnection>,
+    pub refused: Vec<Denial<String>>,
 }
 
 /// The layers that this machine enforces, and the access that a sandbox grants there.

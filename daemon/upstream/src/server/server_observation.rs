@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_confine::{
-    DeniedFile, SandboxGrants, SuggestedNetwork, SuggestedSandbox, denied_targets, named_paths,
-    ungranted_paths,
+    Denial, SandboxGrants, denied_targets, named_paths, ungranted_paths, unobserved,
 };
+use mux_messages::SandboxSuggestion;
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
 use tokio::task::spawn_blocking;
 
@@ -32,19 +32,15 @@ impl Server {
     }
 
     /// The reason the server could not start in this sandbox with its entry's limits. `None` if it could.
-    pub async fn problem_of_sandbox(&self, suggested: &SuggestedSandbox) -> Option<String> {
+    pub async fn problem_of_sandbox(&self, suggested: &SandboxSuggestion) -> Option<String> {
         let (launcher, identity) = self.server_shared.as_ref()?.launcher();
         let process = self.process()?;
-        let network = match &suggested.network {
-            SuggestedNetwork::None => SandboxNetwork::None,
-            SuggestedNetwork::Any => SandboxNetwork::Any,
-            SuggestedNetwork::Hosts(hosts) => {
-                let hosts = hosts.iter().map(|host| host.parse());
-                match hosts.collect() {
-                    Ok(hosts) => SandboxNetwork::Hosts(hosts),
-                    Err(problem) => return Some(format!("sandbox.network: {problem}")),
-                }
-            }
+        let hosts = suggested.hosts.iter().map(|host| host.parse());
+        let network = match hosts.collect::<Result<Vec<_>, _>>() {
+            _ if suggested.any_network => SandboxNetwork::Any,
+            Ok(hosts) if hosts.is_empty() => SandboxNetwork::None,
+            Ok(hosts) => SandboxNetwork::Hosts(hosts),
+            Err(problem) => return Some(format!("sandbox.network: {problem}")),
         };
         let present = process.sandbox.sandbox();
         let confined = ProcessServer {
@@ -83,12 +79,12 @@ impl Server {
 
     /// The files that the server's errors named, and that exist and are not in its sandbox, for the user. Files that
     /// were not listed before are written into the server's log.
-    pub async fn denied_files(&self) -> Vec<DeniedFile> {
+    pub async fn denied_files(&self) -> Vec<Denial<PathBuf>> {
         let Some(shared) = &self.server_shared else {
             return Vec::new();
         };
         let mut files = shared.denied_files.list();
-        let named = files.iter().map(|file| file.path.clone()).collect();
+        let named = files.iter().map(|file| file.target.clone()).collect();
         let denied = match self.sandbox_with_grants(named).await {
             Some(paths) => {
                 let files = &shared.denied_files;
@@ -98,12 +94,12 @@ impl Server {
             }
             None => Vec::new(),
         };
-        files.retain(|file| denied.contains(&file.path));
+        files.retain(|file| denied.contains(&file.target));
         let lines: Vec<String> = files
             .iter()
-            .filter(|file| shared.denied_files.mark_logged(&file.path))
+            .filter(|file| shared.denied_files.mark_logged(&file.target))
             .map(|file| {
-                let path = file.path.display();
+                let path = file.target.display();
                 let line =
                     format!("[muxd] sandbox: an error names {path}, which it does not contain");
                 LogStamp::default().stamp_line(&line)
@@ -181,13 +177,13 @@ impl Server {
 
     /// Makes sessions that are opened from now on run as the entry says. Observed sessions must be replaced
     /// ([`replace_open_sessions`](Self::replace_open_sessions)). Returns the sandbox in which they would have worked.
-    pub fn end_observation(&self) -> Result<SuggestedSandbox, ObservationError> {
+    pub fn end_observation(&self) -> Result<SandboxSuggestion, ObservationError> {
         match &self.server_shared {
             Some(shared) => {
                 let (launcher, identity) = shared.launcher();
                 launcher.end_observation(identity)
             }
-            None => Ok(SuggestedSandbox::default()),
+            None => Ok(unobserved()),
         }
     }
 

@@ -22,14 +22,14 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, DiscardedFiles, EgressLease,
-    EgressProxies, ObservedCommand, ObservedServer, RefusedConnection, SandboxDirs, SandboxSupport,
-    ServerCommand, SuggestedSandbox, WriteGrant, confine, delete_unused_private_folders, grants,
-    observe,
+    Bubblewrap, ConfineError, ConfineInputs, ConfinedCommand, Denial, DiscardedFiles, EgressLease,
+    EgressProxies, ObservedCommand, ObservedServer, SandboxDirs, SandboxSupport, ServerCommand,
+    WriteGrant, confine, delete_unused_private_folders, grants, observe, unobserved,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
 use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimits, find_program};
+use mux_messages::SandboxSuggestion;
 use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
 use crate::link::{
@@ -581,13 +581,13 @@ impl ServerLauncher for ProcessLauncher {
     fn end_observation(
         &self,
         identity: &ServerIdentity,
-    ) -> Result<SuggestedSandbox, ObservationError> {
+    ) -> Result<SandboxSuggestion, ObservationError> {
         let Some(observed) = self.0.observed.lock().remove(identity) else {
-            return Ok(SuggestedSandbox::default());
+            return Ok(unobserved());
         };
         let suggested = match observed.last {
             Some((server, lease)) => server.suggested_sandbox(&observed.folder, &lease.targets()),
-            None => Ok(SuggestedSandbox::default()),
+            None => Ok(unobserved()),
         };
         fs::remove_dir_all(&observed.folder).ok();
         suggested.map_err(|error| {
@@ -595,7 +595,7 @@ impl ServerLauncher for ProcessLauncher {
         })
     }
 
-    fn refused_connections(&self, identity: &ServerIdentity) -> Vec<RefusedConnection> {
+    fn refused_connections(&self, identity: &ServerIdentity) -> Vec<Denial<String>> {
         self.0.egress.refused(identity.key())
     }
 
