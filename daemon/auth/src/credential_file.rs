@@ -79,8 +79,6 @@ pub(super) enum CredentialFileError {
         "contains credentials but others can read it (mode {mode:03o}); run: chmod 600 {path:?}"
     )]
     Open { path: PathBuf, mode: u32 },
-    #[error("contains credentials but is not a regular file; remove it")]
-    NoFile,
     #[error(
         "is not a valid credential file ({0}); remove it, sign in again, and set its secrets again"
     )]
@@ -98,24 +96,20 @@ impl CredentialFile {
 
     /// Reads the file. A missing file counts as empty.
     pub(super) fn read(&self) -> Result<CredentialContents, CredentialFileError> {
-        match self.0.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(CredentialContents::default());
-            }
-            Err(error) => return Err(CredentialFileError::Read(error)),
-            Ok(found) if !found.is_file() => return Err(CredentialFileError::NoFile),
-            Ok(found) if found.len() > MAX_CREDENTIAL_FILE_BYTES => {
-                return Err(CredentialFileError::Shape(format!("{} bytes", found.len())));
-            }
-            Ok(found) => self.check(&found)?,
+        let found = self.0.symlink_metadata();
+        if let Some(found) = found.ok().filter(fs::Metadata::is_file) {
+            self.check(&found)?;
         }
-        let text = fs::read(&self.0).map_err(CredentialFileError::Read)?;
+        let text = atomic_file::read(&self.0, MAX_CREDENTIAL_FILE_BYTES);
+        let Some(text) = text.map_err(CredentialFileError::Read)? else {
+            return Ok(CredentialContents::default());
+        };
         // The parser's message could repeat a part of the file.
         let invalid = |error: serde_json::Error| {
             let position = format!("line {}, column {}", error.line(), error.column());
             CredentialFileError::Shape(position)
         };
-        let document: CredentialDocument = serde_json::from_slice(&text).map_err(invalid)?;
+        let document: CredentialDocument = serde_json::from_str(&text).map_err(invalid)?;
         if document.version > CREDENTIAL_FILE_VERSION {
             let newer = format!("version {} of a newer muxd", document.version);
             return Err(CredentialFileError::Shape(newer));
@@ -219,7 +213,7 @@ mod tests {
         fs::write(&real, "{}").unwrap();
         let file = CredentialFile::new(folder.path().join("credentials.json"));
         symlink(&real, file.path()).unwrap();
-        assert!(matches!(file.read(), Err(CredentialFileError::NoFile)));
+        assert!(matches!(file.read(), Err(CredentialFileError::Read(_))));
         fs::remove_file(file.path()).unwrap();
         fs::write(file.path(), "{\"version\":\"tok-123\"").unwrap();
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).unwrap();

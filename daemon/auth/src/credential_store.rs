@@ -292,7 +292,7 @@ impl CredentialBackend {
                 *problem = None;
             }
             Err(error) => {
-                let error = format!("{:?} {error}", self.file.path());
+                let error = format!("{:?} {error}", self.file.path().to_string_lossy());
                 if problem.as_ref() != Some(&error) {
                     warn!(error, "the credential file is not used");
                 }
@@ -334,7 +334,7 @@ impl CredentialBackend {
             let mut contents = CredentialContents::clone(&disk.contents.load());
             change(&mut contents);
             let kept = disk.file.write(contents.clone());
-            let path = disk.file.path();
+            let path = disk.file.path().to_string_lossy();
             kept.map_err(|error| AuthError::Store(format!("{path:?} {error}")))?;
             disk.contents.store(Arc::new(contents));
             Ok(())
