@@ -95,7 +95,7 @@ impl Pool {
         });
         let mut left = MAX_RUN_RESTARTS;
         loop {
-            let AssignedWorker { mut worker, place } = tokio::select! {
+            let AssignedWorker { mut worker, guard } = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(run_cancelled_fault()),
                 accepted = self.start_on_worker(&program, &request.turn) => accepted?,
@@ -114,13 +114,13 @@ impl Pool {
             let is_worth_keeping = ended.clean
                 && worker.runs < self.0.settings.runs_per_worker
                 && (worker.engine.snapshot || !self.0.snapshots.is_usable());
-            // Done before `place` is dropped: the next run in the queue then gets this worker, not a new one.
+            // Done before `guard` is dropped: the next run in the queue then gets this worker, not a new one.
             if is_worth_keeping {
                 self.recycle_worker(worker);
             } else {
                 drop(worker);
             }
-            drop(place);
+            drop(guard);
             if !ended.can_begin_again || left == 0 {
                 return ended.outcome;
             }
@@ -161,7 +161,7 @@ impl Pool {
         limits: &ProgramLimits,
     ) -> Result<ProgramFindings, Fault> {
         limits::check_source_length(&source, limits)?;
-        let AssignedWorker { mut worker, place } = self.acquire(turn).await?;
+        let AssignedWorker { mut worker, guard } = self.acquire(turn).await?;
         let checked = run::check_program(&mut worker, source, self.0.settings.check_timeout).await;
         // A worker that has parsed a program of one owner is not used for another.
         worker.owner = Some(Arc::clone(&turn.owner));
@@ -170,7 +170,7 @@ impl Pool {
         } else {
             drop(worker);
         }
-        drop(place);
+        drop(guard);
         checked
     }
 
@@ -215,16 +215,16 @@ impl Pool {
 
     /// A worker for this owner: a ready one, or else the next that becomes free.
     async fn acquire(&self, turn: &QueueKey) -> Result<AssignedWorker, Fault> {
-        let (hand, promise) = oneshot::channel();
+        let (sender, promise) = oneshot::channel();
         let owner = Arc::clone(&turn.owner);
         let picked = {
             let mut state = self.state();
             let picked = state.take_ready_worker(&owner);
             if let Some(worker) = picked {
-                let place = state.mark_busy(&owner, self);
-                Some(AssignedWorker { worker, place })
+                let guard = state.mark_busy(&owner, self);
+                Some(AssignedWorker { worker, guard })
             } else {
-                let waiter = QueuedRun { owner, hand };
+                let waiter = QueuedRun { owner, sender };
                 if let Err(full) = state.enqueue(turn, waiter) {
                     return Err(queue_full_fault(&full, &state));
                 }

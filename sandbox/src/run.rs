@@ -79,7 +79,7 @@ async fn drive_until_end(
     let begun = Instant::now();
     let mut deadline = begun + job.limits.wall;
     let mut calls = CallQueue::default();
-    let mut spoken = OutputMeter::default();
+    let mut output = OutputMeter::default();
     let outbox = worker.outbox();
     // An answer for which the outbox has no room yet.
     let mut unsent = None;
@@ -112,11 +112,11 @@ async fn drive_until_end(
                 unsent = Some(ToWorker::CallDone { call, outcome });
             }
             frame = worker.receive(), if calls.has_room(job) => {
-                match handle_frame(frame, &mut calls, &mut spoken, job) {
+                match handle_frame(frame, &mut calls, &mut output, job) {
                     Ok(None) => {}
                     Ok(Some(outcome)) => return outcome,
                     Err(e) => {
-                        let untouched = calls.is_unused() && spoken.is_empty();
+                        let untouched = calls.is_unused() && output.is_empty();
                         return RunEnd::failed(e, untouched);
                     }
                 }
@@ -128,7 +128,7 @@ async fn drive_until_end(
 fn handle_frame(
     frame: Result<FromWorker, WorkerError>,
     calls: &mut CallQueue,
-    spoken: &mut OutputMeter,
+    output: &mut OutputMeter,
     job: &RunEnvironment<'_>,
 ) -> Result<Option<RunEnd>, WorkerError> {
     match frame? {
@@ -141,12 +141,12 @@ fn handle_frame(
             Ok(None)
         }
         FromWorker::Console { level, text } => {
-            spoken.count_console(&text, job.limits)?;
+            output.count_console(&text, job.limits)?;
             job.host.console(level, text);
             Ok(None)
         }
         FromWorker::Emit { part } => {
-            spoken.count_part(&part, job.limits)?;
+            output.count_part(&part, job.limits)?;
             job.host.emit(part);
             Ok(None)
         }

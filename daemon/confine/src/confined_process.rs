@@ -46,7 +46,7 @@ use super::{
     metadata_broker::{BrokeredFolders, answer_calls, brokered_calls},
     notified_server::{ListenerHandover, run_notified},
     plan::{BubblewrapStart, ConfinementPlan, FORWARDER_PORT, PlannedNetwork},
-    server_filter::{FilterTerms, filter_programs},
+    server_filter::{FilterOptions, filter_programs},
     user_scope::RUNTIME_DIR_VARIABLE,
 };
 
@@ -232,12 +232,12 @@ fn restrict(plan: &ConfinementPlan) -> Result<(), String> {
     if landlock_rules::restrict(&allowed).is_none() && !plan.own_namespaces {
         return Err("Landlock is not active, and there are no namespaces".into());
     }
-    let terms = FilterTerms {
+    let options = FilterOptions {
         internet: internet || plan.own_namespaces,
         unix: plan.unix_sockets,
         own_namespaces: plan.own_namespaces,
     };
-    let programs = filter_programs(terms).ok_or("no system call filter for this architecture")?;
+    let programs = filter_programs(options).ok_or("no system call filter for this architecture")?;
     for program in programs {
         apply_filter(&program).map_err(|error| format!("cannot filter system calls: {error}"))?;
     }

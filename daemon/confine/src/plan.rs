@@ -23,7 +23,7 @@ use super::{
     hidden_paths::{HiddenPath, hidden_paths},
     machine::SandboxSupport,
     private_folders::folder_of_command,
-    program_files::{ProgramFiles, ProgramGrants, ProgramKind, ProgramPlace, SYSTEM_FOLDERS},
+    program_files::{ProgramFiles, ProgramGrants, ProgramKind, ProgramLocation, SYSTEM_FOLDERS},
     seatbelt,
     server_environment::{package_cache, set, set_package_caches, set_proxies, variable},
     user_scope::RUNTIME_DIR_VARIABLE,
@@ -114,12 +114,12 @@ impl ServerCommand<'_> {
     /// The files of its program, where a sandbox grants these folders.
     pub(super) fn program_files(&self, grants: ProgramGrants<'_>) -> ProgramFiles {
         let find = |name: &Path| find_program_blocking(name, &self.spec.env, &self.spec.cwd).ok();
-        let place = ProgramPlace {
+        let location = ProgramLocation {
             home: &self.home(),
             cwd: &self.spec.cwd,
             grants,
         };
-        ProgramFiles::of(&self.spec.program, &self.spec.args, place, find)
+        ProgramFiles::of(&self.spec.program, &self.spec.args, location, find)
     }
 
     /// The server's own folder in muxd's directories. Its data belongs to its command, too: a new server with the name

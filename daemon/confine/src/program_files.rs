@@ -138,13 +138,13 @@ impl ProgramGrants<'_> {
 
 /// The facts that determine a program's files, besides its command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ProgramPlace<'a> {
+pub(super) struct ProgramLocation<'a> {
     pub(super) home: &'a Path,
     pub(super) cwd: &'a Path,
     pub(super) grants: ProgramGrants<'a>,
 }
 
-impl ProgramPlace<'_> {
+impl ProgramLocation<'_> {
     /// True if `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level
     /// folder.
     fn may_be_granted(&self, folder: &Path) -> bool {
@@ -202,7 +202,7 @@ impl ProgramFiles {
     pub(super) fn of(
         program: &Path,
         args: &[OsString],
-        place: ProgramPlace<'_>,
+        location: ProgramLocation<'_>,
         find: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Self {
         let mut files = Self {
@@ -212,26 +212,26 @@ impl ProgramFiles {
         let mut next = Some(program.to_owned());
         for _ in 0..MAX_INTERPRETERS {
             let Some(program) = next.take() else { break };
-            files.add_program(&program, place);
+            files.add_program(&program, location);
             let Some(interpreter) = interpreter(&program) else {
                 break;
             };
             // A bare name is searched for in the entry's `PATH`, which the server does not choose.
-            if interpreter.is_absolute() && !files.may_lead(&program, &interpreter, place) {
+            if interpreter.is_absolute() && !files.may_lead(&program, &interpreter, location) {
                 break;
             }
             next = find(&interpreter);
         }
         // `node server.js`, `python server.py`: the script is the program.
         if let Some(script) = script_of(program, args) {
-            let script = place.cwd.join(script);
+            let script = location.cwd.join(script);
             if script.is_file() {
-                files.add_project(&script, place);
+                files.add_project(&script, location);
             }
         }
         if files.kind == Some(ProgramKind::Uv) {
             // The Pythons that it has installed.
-            files.add_if_below(place.home, ".local/share/uv");
+            files.add_if_below(location.home, ".local/share/uv");
         }
         files.read.sort();
         files.read.dedup();
@@ -245,8 +245,8 @@ impl ProgramFiles {
         }
     }
 
-    fn add_program(&mut self, program: &Path, place: ProgramPlace<'_>) {
-        self.add_one_program(program, place);
+    fn add_program(&mut self, program: &Path, location: ProgramLocation<'_>) {
+        self.add_one_program(program, location);
         // Each link on the way has its own files beside it, such as a virtual environment.
         let mut link = program.to_owned();
         for _ in 0..MAX_INTERPRETERS {
@@ -254,23 +254,23 @@ impl ProgramFiles {
                 break;
             };
             let target = link.parent().unwrap_or(Path::new("/")).join(target);
-            if !self.may_lead(&link, &target, place) {
+            if !self.may_lead(&link, &target, location) {
                 return;
             }
             link = target;
-            self.add_one_program(&link, place);
+            self.add_one_program(&link, location);
         }
         if let Ok(real) = program.canonicalize()
-            && self.may_lead(program, &real, place)
+            && self.may_lead(program, &real, location)
         {
-            self.add_one_program(&real, place);
+            self.add_one_program(&real, location);
         }
     }
 
     /// Returns true if `from` may decide that `to` is granted. A file that a server may change leads only to files that
     /// this server has anyway.
-    fn may_lead(&mut self, from: &Path, to: &Path, place: ProgramPlace<'_>) -> bool {
-        let ProgramPlace { home, grants, .. } = place;
+    fn may_lead(&mut self, from: &Path, to: &Path, location: ProgramLocation<'_>) -> bool {
+        let ProgramLocation { home, grants, .. } = location;
         let from = lexical_path(from);
         let Some(WriteGrant { server, .. }) = grants.grant_that_changes(&from) else {
             return true;
@@ -290,12 +290,12 @@ impl ProgramFiles {
         leads_inside
     }
 
-    fn add_one_program(&mut self, program: &Path, place: ProgramPlace<'_>) {
+    fn add_one_program(&mut self, program: &Path, location: ProgramLocation<'_>) {
         let program = lexical_path(program);
         if is_system(&program) {
             return;
         }
-        if let Some(folder) = version_manager(place.home, &program) {
+        if let Some(folder) = version_manager(location.home, &program) {
             self.read.push(folder);
             return;
         }
@@ -307,14 +307,14 @@ impl ProgramFiles {
         let prefix = bin.and_then(Path::parent);
         if let (Some(bin), Some(prefix)) = (bin, prefix)
             && bin.file_name().is_some_and(|name| name == "bin")
-            && place.may_be_granted(prefix)
-            && place.is_installation(prefix)
+            && location.may_be_granted(prefix)
+            && location.is_installation(prefix)
         {
             self.read.push(prefix.to_owned());
             if let Some(base) = base_of_venv(prefix)
                 && !is_system(&base)
-                && place.may_be_granted(&base)
-                && self.may_lead(prefix, &base, place)
+                && location.may_be_granted(&base)
+                && self.may_lead(prefix, &base, location)
             {
                 self.read.push(base);
             }
@@ -324,22 +324,22 @@ impl ProgramFiles {
     }
 
     /// Adds the package of a script, or the folder that it is in.
-    fn add_project(&mut self, script: &Path, place: ProgramPlace<'_>) {
+    fn add_project(&mut self, script: &Path, location: ProgramLocation<'_>) {
         let script = lexical_path(script);
         if is_system(&script) {
             return;
         }
         // A server that may change the script could remove the marks near it, and a mark farther away would count.
-        let within = place.grants.folder_that_changes(&script);
+        let within = location.grants.folder_that_changes(&script);
         let marked = script.ancestors().skip(1).find(|folder| {
-            place.may_be_granted(folder)
+            location.may_be_granted(folder)
                 && within.is_none_or(|within| folder.starts_with(within))
                 && ["package.json", "pyproject.toml", "node_modules", ".venv"]
                     .iter()
-                    .any(|name| place.has_mark(folder, name))
+                    .any(|name| location.has_mark(folder, name))
         });
         let folder = marked.or(script.parent());
-        match folder.filter(|folder| place.may_be_granted(folder)) {
+        match folder.filter(|folder| location.may_be_granted(folder)) {
             Some(folder) => self.read.push(folder.to_owned()),
             None => self.read.push(script),
         }
@@ -468,7 +468,7 @@ mod tests {
                 folder: granted.real.clone(),
             })
             .collect();
-        let place = ProgramPlace {
+        let location = ProgramLocation {
             home,
             cwd: home,
             grants: ProgramGrants {
@@ -477,7 +477,7 @@ mod tests {
                 changeable: &changeable,
             },
         };
-        ProgramFiles::of(program, &args, place, find)
+        ProgramFiles::of(program, &args, location, find)
     }
 
     fn granted(home: &Path, program: &Path, args: &[&str]) -> Vec<String> {

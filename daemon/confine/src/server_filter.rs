@@ -49,7 +49,7 @@ const SYS_FILE_SETATTR: libc::c_long = 469;
 const SOCKET_KIND_MASK: u64 = 0xf;
 
 #[derive(Clone, Copy)]
-pub(super) struct FilterTerms {
+pub(super) struct FilterOptions {
     /// IPv4, IPv6, and the kernel's list of interfaces.
     pub(super) internet: bool,
     /// Unix sockets.
@@ -59,15 +59,15 @@ pub(super) struct FilterTerms {
 }
 
 /// The filters; `None` on an unsupported architecture.
-pub(super) fn filter_programs(terms: FilterTerms) -> Option<[BpfProgram; 2]> {
+pub(super) fn filter_programs(options: FilterOptions) -> Option<[BpfProgram; 2]> {
     let refuse = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
     let refused = compile_filter(
-        refused_calls(terms)?,
+        refused_calls(options)?,
         SeccompAction::Allow,
         refuse(libc::EPERM),
     )?;
     let absent = compile_filter(
-        absent_calls(terms),
+        absent_calls(options),
         SeccompAction::Allow,
         refuse(libc::ENOSYS),
     )?;
@@ -75,7 +75,7 @@ pub(super) fn filter_programs(terms: FilterTerms) -> Option<[BpfProgram; 2]> {
 }
 
 /// Calls that programs replace with others if the kernel does not know them. A filter cannot see the flags of `clone3`.
-fn absent_calls(terms: FilterTerms) -> SyscallRules {
+fn absent_calls(options: FilterOptions) -> SyscallRules {
     let absent = [
         // Memory that no limit counts.
         libc::SYS_memfd_create,
@@ -89,7 +89,7 @@ fn absent_calls(terms: FilterTerms) -> SyscallRules {
         libc::SYS_clone3,
     ];
     // Programs can use the older calls instead, which `metadata_broker` answers.
-    let brokered: &[libc::c_long] = if terms.own_namespaces {
+    let brokered: &[libc::c_long] = if options.own_namespaces {
         &[]
     } else {
         &[SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR]
@@ -163,8 +163,8 @@ fn set_id_rules() -> Option<SyscallRules> {
     Some(rules)
 }
 
-fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
-    let absent = absent_calls(terms);
+fn refused_calls(options: FilterOptions) -> Option<SyscallRules> {
+    let absent = absent_calls(options);
     let mut rules: SyscallRules = [
         libc::SYS_open_tree,
         SYS_OPEN_TREE_ATTR,
@@ -219,7 +219,7 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
     rules.insert(libc::SYS_clone, new_namespace);
     // Typing into a terminal, should there be one.
     let mut terminal = Vec::new();
-    let attributes: &[u64] = if terms.own_namespaces {
+    let attributes: &[u64] = if options.own_namespaces {
         &[]
     } else {
         &ATTRIBUTE_REQUESTS
@@ -228,14 +228,14 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
         terminal.push(rule_with(&[int_equals(1, request)?])?);
     }
     rules.insert(libc::SYS_ioctl, terminal);
-    if !terms.own_namespaces {
+    if !options.own_namespaces {
         rules.extend(SHARED_OBJECT_CALLS.iter().map(|call| (*call, Vec::new())));
         // Limits of other processes.
         let differs = SeccompCmpOp::Ne;
         let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, differs, 0).ok()?;
         rules.insert(libc::SYS_prlimit64, vec![rule_with(&[other])?]);
     }
-    if !terms.unix {
+    if !options.unix {
         // Either end of a datagram pair can send to any socket that has a path. A raw socket is a datagram socket here.
         let mut datagrams = Vec::new();
         for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
@@ -248,10 +248,10 @@ fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
         rules.insert(libc::SYS_socketpair, datagrams);
     }
     let mut families = Vec::new();
-    if terms.internet {
+    if options.internet {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
-    if terms.unix {
+    if options.unix {
         families.push(libc::AF_UNIX);
     }
     let mut other = Vec::new();
@@ -283,12 +283,12 @@ mod tests {
 
     /// Runs `attempt` in a thread under the filters, because a thread cannot remove them.
     fn under<T: Send + 'static>(
-        terms: FilterTerms,
+        options: FilterOptions,
         attempt: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         let filtered = thread::spawn(move || {
             nix::sys::prctl::set_no_new_privs().unwrap();
-            for program in filter_programs(terms).unwrap() {
+            for program in filter_programs(options).unwrap() {
                 apply_filter(&program).unwrap();
             }
             attempt()
@@ -306,12 +306,12 @@ mod tests {
 
     #[test]
     fn programs_threads_and_listed_sockets_still_work() {
-        let terms = FilterTerms {
+        let options = FilterOptions {
             internet: true,
             unix: true,
             own_namespaces: true,
         };
-        let worked = under(terms, || {
+        let worked = under(options, || {
             [
                 Command::new("/bin/true")
                     .status()
@@ -326,13 +326,13 @@ mod tests {
 
     #[test]
     fn namespaces_tracing_and_other_sockets_are_refused() {
-        let terms = FilterTerms {
+        let options = FilterOptions {
             internet: false,
             unix: false,
             own_namespaces: false,
         };
         let denied = |error: std::io::Error| error.raw_os_error() == Some(libc::EPERM);
-        let refused = under(terms, move || {
+        let refused = under(options, move || {
             [
                 raw_call(libc::SYS_unshare, libc::CLONE_NEWUSER) == Some(libc::EPERM),
                 raw_call(libc::SYS_ptrace, 0) == Some(libc::EPERM),

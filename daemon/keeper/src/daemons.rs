@@ -56,7 +56,7 @@ impl ServedDaemons {
             gone: None,
         });
         let base = number * CHILD_ID_STRIDE;
-        self.say(
+        self.send(
             number,
             &KeeperEvent::Hello {
                 wire: KEEPER_PROTOCOL_VERSION,
@@ -97,11 +97,11 @@ impl ServedDaemons {
         found.map(|it| &mut it.control)
     }
 
-    pub(super) fn say(&mut self, to: u64, event: &KeeperEvent) {
-        self.send(to, event, Vec::new());
+    pub(super) fn send(&mut self, to: u64, event: &KeeperEvent) {
+        self.send_with(to, event, Vec::new());
     }
 
-    pub(super) fn send(&mut self, to: u64, event: &KeeperEvent, pipes: Vec<OwnedFd>) {
+    pub(super) fn send_with(&mut self, to: u64, event: &KeeperEvent, pipes: Vec<OwnedFd>) {
         if let Some(control) = self.get_mut(to)
             && let Err(error) = control.queue(event, pipes)
         {

@@ -134,7 +134,7 @@ impl KeeperProcess {
                 .trees
                 .step(now, reaped, |daemon, event| gone.push((daemon, event)));
             for (daemon, event) in gone {
-                self.daemons.say(daemon, &event);
+                self.daemons.send(daemon, &event);
             }
             // A send may discover that the daemon has exited, so closing comes after.
             self.daemons.iter_mut().for_each(|it| it.control.flush());
@@ -159,7 +159,7 @@ impl KeeperProcess {
                 ReapOutcome::Ended(pid, status) => {
                     any = true;
                     if let Some((daemon, event)) = self.trees.ended(pid, status, now) {
-                        self.daemons.say(daemon, &event);
+                        self.daemons.send(daemon, &event);
                     }
                 }
                 ReapOutcome::AllRun => return (any, false),
@@ -261,7 +261,7 @@ impl KeeperProcess {
                     // Without a successor, the child ends with its daemon.
                     if let Some(next) = self.daemons.successor(number) {
                         for event in self.trees.give(id, number, next) {
-                            self.daemons.say(next, &event);
+                            self.daemons.send(next, &event);
                         }
                     }
                 }
@@ -278,9 +278,9 @@ impl KeeperProcess {
                 let LaunchedChild { pid, pipes, .. } = launched;
                 let pid = pid.as_raw().cast_unsigned();
                 self.daemons
-                    .send(daemon, &KeeperEvent::Spawned { id, pid }, pipes.into());
+                    .send_with(daemon, &KeeperEvent::Spawned { id, pid }, pipes.into());
             }
-            Err(LaunchRefusal { kind, error }) => self.daemons.say(
+            Err(LaunchRefusal { kind, error }) => self.daemons.send(
                 daemon,
                 &KeeperEvent::SpawnFailed {
                     id,

@@ -96,13 +96,13 @@ impl Rule {
             !is_given && condition.is_met_by_any(question.also_given)
         });
         if let Some(condition) = of_member {
-            let place = condition.place();
+            let place = condition.path();
             return format!("arguments.{place}: a member of another argument is sent as this one");
         }
         let in_doubt = values.and_then(|values| {
             let mut all = self.arguments.iter();
             let condition = all.find(|condition| condition.is_in_doubt(values))?;
-            Some((condition.place(), shown_values(&condition.found(values))))
+            Some((condition.path(), shown_values(&condition.found(values))))
         });
         match in_doubt {
             Some((place, found)) => {
@@ -171,7 +171,7 @@ impl Rule {
             return "arguments: they are not an object".into();
         };
         let found = condition.found(values);
-        let place = condition.place();
+        let place = condition.path();
         // The index among the written conditions differs if some of them were invalid.
         let written = self.written.arguments.iter().find(|(it, _)| it == place);
         let wanted = written

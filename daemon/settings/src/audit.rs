@@ -39,17 +39,20 @@ mod tests {
     fn resolved(text: &str) -> (bool, AuditRetention, Vec<ConfigProblem>) {
         let config = Config::parse(text, "c").unwrap();
         let settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
-        let (enabled, terms) = settings.audit;
-        (enabled, terms, settings.problems)
+        let (enabled, retention) = settings.audit;
+        (enabled, retention, settings.problems)
     }
 
     #[test]
     fn invalid_values_leave_the_default() {
-        let (enabled, terms, problems) =
+        let (enabled, retention, problems) =
             resolved("[audit]\nenabled = false\nkeep = \"7d\"\nsize = \"8MiB\"");
         let week = Duration::from_hours(7 * 24);
         let size = 8 << 20;
-        assert_eq!((enabled, terms.keep, terms.size), (false, week, size));
+        assert_eq!(
+            (enabled, retention.keep, retention.size),
+            (false, week, size)
+        );
         assert_eq!(problems, []);
         for (text, part) in [
             ("keep = \"1m\"", "less than 1h"),
@@ -57,8 +60,8 @@ mod tests {
             ("size = 7", "1MiB"),
             ("size = \"big\"", "64MiB"),
         ] {
-            let (enabled, terms, problems) = resolved(&format!("[audit]\n{text}"));
-            assert_eq!((enabled, terms), (true, AuditRetention::default()));
+            let (enabled, retention, problems) = resolved(&format!("[audit]\n{text}"));
+            assert_eq!((enabled, retention), (true, AuditRetention::default()));
             assert!(problems[0].message.contains(part), "{problems:?}");
         }
     }

@@ -46,7 +46,7 @@ pub struct Projects {
 #[derive(Debug)]
 struct WorkspaceVisit {
     clients: usize,
-    place: ProjectLocation,
+    location: ProjectLocation,
     /// The directory as the client named it, and the canonical paths that it has resolved to.
     dirs: Vec<PathBuf>,
 }
@@ -96,9 +96,9 @@ pub type WorkspaceScan = (ProjectLocation, Option<ProjectFiles>);
 
 /// Finds and reads the project of a directory.
 pub fn scan_workspace(workspace: &Path, home: &Path) -> WorkspaceScan {
-    let place = find(workspace, home);
-    let files = place.root.as_deref().and_then(ProjectFiles::read);
-    (place, files)
+    let location = find(workspace, home);
+    let files = location.root.as_deref().and_then(ProjectFiles::read);
+    (location, files)
 }
 
 impl Projects {
@@ -133,7 +133,7 @@ impl Projects {
             .entry(workspace.to_owned())
             .or_insert_with(|| WorkspaceVisit {
                 clients: 0,
-                place: ProjectLocation::default(),
+                location: ProjectLocation::default(),
                 dirs: vec![lexical_path(workspace)],
             });
         visit.clients += 1;
@@ -150,19 +150,19 @@ impl Projects {
     }
 
     /// Records a new scan of a directory.
-    pub fn update_workspace(&mut self, workspace: &Path, (place, files): WorkspaceScan) {
-        if let Some(root) = &place.root {
+    pub fn update_workspace(&mut self, workspace: &Path, (location, files): WorkspaceScan) {
+        if let Some(root) = &location.root {
             self.update_project(root, files);
         }
         // One of these directories may have had a file that no longer exists.
-        for dir in &place.looked_in {
-            if place.root.as_ref() != Some(dir) {
+        for dir in &location.looked_in {
+            if location.root.as_ref() != Some(dir) {
                 self.update_project(dir, None);
             }
         }
         if let Some(visit) = self.visits.get_mut(workspace) {
-            add_directory(&mut visit.dirs, &place);
-            visit.place = place;
+            add_directory(&mut visit.dirs, &location);
+            visit.location = location;
         }
     }
 
@@ -180,7 +180,7 @@ impl Projects {
 
     /// The project of clients that work in `workspace`.
     pub fn of(&self, workspace: &Path) -> Option<Arc<Path>> {
-        let root = self.visits.get(workspace)?.place.root.as_deref()?;
+        let root = self.visits.get(workspace)?.location.root.as_deref()?;
         self.read
             .get_key_value(root)
             .map(|(root, _)| Arc::clone(root))
@@ -196,11 +196,11 @@ impl Projects {
     }
 
     /// The context of a directory that was just scanned. No client needs to work there.
-    pub fn workplace_at(&self, workspace: &Path, place: &ProjectLocation) -> WorkspaceContext {
-        let root = place.root.as_deref();
+    pub fn workplace_at(&self, workspace: &Path, location: &ProjectLocation) -> WorkspaceContext {
+        let root = location.root.as_deref();
         let known = root.and_then(|root| self.read.get_key_value(root));
         let mut dirs = vec![lexical_path(workspace)];
-        add_directory(&mut dirs, place);
+        add_directory(&mut dirs, location);
         WorkspaceContext {
             project: known.map(|(root, _)| Arc::clone(root)),
             dirs,
@@ -219,7 +219,7 @@ impl Projects {
     /// written them.
     pub fn ignored_file_notes(&self, workspace: &Path) -> Vec<String> {
         let visit = self.visits.get(workspace);
-        let ignored = visit.into_iter().flat_map(|visit| &visit.place.ignored);
+        let ignored = visit.into_iter().flat_map(|visit| &visit.location.ignored);
         ignored
             .map(|(path, reason)| format!("{} is ignored: {reason}", path.display()))
             .collect()
@@ -237,7 +237,7 @@ impl Projects {
     pub fn watched_files(&self) -> BTreeSet<PathBuf> {
         let roots = self.read.keys().map(|root| root.to_path_buf());
         let visits = self.visits.values();
-        let dirs = roots.chain(visits.flat_map(|visit| visit.place.looked_in.iter().cloned()));
+        let dirs = roots.chain(visits.flat_map(|visit| visit.location.looked_in.iter().cloned()));
         dirs.flat_map(|dir| project_files::PROJECT_FILE_NAMES.map(|name| dir.join(name)))
             .collect()
     }
@@ -412,8 +412,8 @@ impl Project {
 /// The maximum number of directories kept for one visit.
 const MAX_VISIT_DIRECTORIES: usize = 8;
 
-fn add_directory(dirs: &mut Vec<PathBuf>, place: &ProjectLocation) {
-    if let Some(dir) = &place.workspace
+fn add_directory(dirs: &mut Vec<PathBuf>, location: &ProjectLocation) {
+    if let Some(dir) = &location.workspace
         && !dirs.contains(dir)
         && dirs.len() < MAX_VISIT_DIRECTORIES
     {

@@ -198,10 +198,10 @@ impl ServerDefinition {
         home: &Path,
         defaults: ServerDefaults,
     ) -> Result<Self, EntryError> {
-        let link = resolve_link(entry.clone(), environment, home, defaults.sandbox_mode)?;
+        let endpoint = resolve_endpoint(entry.clone(), environment, home, defaults.sandbox_mode)?;
         let this = Self {
             written: EntryFingerprint::of_server(entry),
-            roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
+            roots: RootsSetting::resolve(entry.roots.as_ref(), &endpoint, environment, home)?,
             exclude: entry.tools.exclude.clone(),
             overrides: ToolOverrides::resolve(&entry.r#override),
             share: entry.share,
@@ -220,7 +220,7 @@ impl ServerDefinition {
             results: defaults.results.of_entry(entry.fence, entry.secrets),
             era: entry.era,
             has_history: entry.history.unwrap_or(true),
-            link,
+            link: endpoint,
         };
         if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
             && remote.transport == Some(RemoteTransport::Sse)
@@ -236,7 +236,7 @@ impl ServerDefinition {
     }
 }
 
-fn resolve_link(
+fn resolve_endpoint(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,

@@ -17,7 +17,7 @@ pub struct StoredValueLimits {
 
 impl Default for StoredValueLimits {
     fn default() -> Self {
-        LimitSettings::default().terms
+        LimitSettings::default().stored_values
     }
 }
 
@@ -44,7 +44,7 @@ pub struct LimitSettings {
     /// Limits of the worker pool.
     pub pool: PoolLimits,
     /// Limits of stored values.
-    pub terms: StoredValueLimits,
+    pub stored_values: StoredValueLimits,
     /// The maximum number of concurrent calls of one server. Further calls are queued.
     pub calls_per_server: usize,
     /// The maximum number of servers that start at the same time. Further starts are queued.
@@ -72,7 +72,7 @@ impl LimitSettings {
                     buffers: entry.buffers.as_u32() >> 20,
                 },
             },
-            terms: StoredValueLimits {
+            stored_values: StoredValueLimits {
                 quota: entry.kept.0.0,
                 keep_for: entry.kept_for.0,
                 inline: entry.inline.as_usize(),
@@ -174,9 +174,9 @@ mod tests {
             buffers: 256,
         };
         assert_eq!(allowed.pool.memory, memory);
-        assert_eq!(allowed.terms.quota, 2 << 30);
+        assert_eq!(allowed.stored_values.quota, 2 << 30);
         assert_eq!(allowed.run.cpu, Duration::from_secs(30));
-        assert_eq!(allowed.terms.keep_for, Duration::from_hours(7 * 24));
+        assert_eq!(allowed.stored_values.keep_for, Duration::from_hours(7 * 24));
     }
 
     #[test]

@@ -64,10 +64,10 @@ impl Settings {
         report.row(&["daemon", "prestart"], time_or_never(self.prestart));
         report.row(&["history", "keep"], time(self.history.keep));
         report.size(&["history", "size"], self.history.size);
-        let (enabled, terms) = self.audit;
+        let (enabled, retention) = self.audit;
         report.row(&["audit", "enabled"], json!(enabled));
-        report.row(&["audit", "keep"], time(terms.keep));
-        report.size(&["audit", "size"], terms.size);
+        report.row(&["audit", "keep"], time(retention.keep));
+        report.size(&["audit", "size"], retention.size);
         let listen = self.metrics.map(|address| address.to_string());
         report.row(&["metrics", "listen"], json!(listen));
         let keyring = if self.keyring.unwrap_or(host.keyring) {
@@ -88,7 +88,7 @@ impl Settings {
 impl ReportBuilder<'_> {
     fn limits(&mut self, settings: &Settings, run: &ProgramLimits) {
         let pool = &settings.limits.pool;
-        let terms = &settings.limits.terms;
+        let stored = &settings.limits.stored_values;
         for (name, value) in [
             ("wall", time(run.wall)),
             ("cpu", time(run.cpu)),
@@ -110,8 +110,8 @@ impl ReportBuilder<'_> {
         for (name, bytes) in [
             ("heap", u64::from(pool.memory.heap) << 20),
             ("buffers", u64::from(pool.memory.buffers) << 20),
-            ("inline", terms.inline as u64),
-            ("kept", terms.quota),
+            ("inline", stored.inline as u64),
+            ("kept", stored.quota),
         ] {
             self.size(&["limits", name], bytes);
         }
@@ -120,7 +120,7 @@ impl ReportBuilder<'_> {
             ("starts", json!(settings.limits.starts)),
             ("ask", time(settings.limits.ask.one)),
             ("ask_total", time(settings.limits.ask.total)),
-            ("kept_for", time(terms.keep_for)),
+            ("kept_for", time(stored.keep_for)),
             ("workers", json!(pool.ceiling)),
             ("queue", json!(pool.queue)),
         ] {

@@ -29,7 +29,7 @@ type ProgressCallback = dyn Fn(f64, Option<f64>, &str) + Send + Sync;
 /// Reports the progress of one call. Cheap to clone.
 #[derive(Clone)]
 pub struct CallProgress {
-    terms: CallLimits,
+    limits: CallLimits,
     tell: Arc<ProgressCallback>,
     /// The last reported progress.
     done: Arc<Mutex<(f64, Option<f64>)>>,
@@ -37,11 +37,11 @@ pub struct CallProgress {
 
 impl CallProgress {
     pub fn new(
-        terms: CallLimits,
+        limits: CallLimits,
         tell: impl Fn(f64, Option<f64>, &str) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            terms,
+            limits,
             tell: Arc::new(tell),
             done: Arc::default(),
         }
@@ -49,14 +49,14 @@ impl CallProgress {
 
     /// For a call whose progress has no listener.
     pub fn to_nobody(within: Duration) -> Self {
-        let terms = CallLimits {
+        let limits = CallLimits {
             clock: Arc::default(),
             begun: Instant::now(),
             within,
             whole: within,
             trace: None,
         };
-        Self::new(terms, |_, _, _| {})
+        Self::new(limits, |_, _, _| {})
     }
 
     /// Reports `done` of `total`, which resets the `within` limit.
@@ -73,27 +73,27 @@ impl CallProgress {
 
     /// The trace context that its requests carry.
     pub fn trace(&self) -> Option<&TraceContext> {
-        self.terms.trace.as_ref()
+        self.limits.trace.as_ref()
     }
 
     /// Pauses the call's clock until the guard is dropped.
     pub fn hold(&self) -> ClockPauseGuard {
-        self.terms.clock.pause()
+        self.limits.clock.pause()
     }
 
     /// How long the call may wait without a report and still have time for a response.
     pub fn patience(&self) -> Duration {
-        let counted = self.terms.begun.elapsed();
-        let counted = counted.saturating_sub(self.terms.clock.paused_for());
-        let left = self.terms.whole.saturating_sub(counted);
-        left.min(self.terms.within) * 9 / 10
+        let counted = self.limits.begun.elapsed();
+        let counted = counted.saturating_sub(self.limits.clock.paused_for());
+        let left = self.limits.whole.saturating_sub(counted);
+        left.min(self.limits.within) * 9 / 10
     }
 }
 
 impl fmt::Debug for CallProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallProgress")
-            .field("terms", &self.terms)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }

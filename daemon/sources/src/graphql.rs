@@ -100,29 +100,25 @@ pub(super) fn read(
     config: &SourceConfig,
     document: &DescriptionDocument,
 ) -> Result<Arc<dyn Source>, String> {
-    let place = match &config.settings.description {
+    let name = match &config.settings.description {
         Some(DescriptionLocation::File(path)) => path.display().to_string(),
         Some(DescriptionLocation::Url(_)) => "the schema".to_owned(),
         None => config.settings.shown(),
     };
-    let (schema, left_out) = parse_schema(&document.text, &place)?;
+    let (schema, left_out) = parse_schema(&document.text, &name)?;
     let endpoint = GraphqlEndpoint::new(endpoint_api(config)?, schema, &config.settings, left_out);
     Ok(Arc::new(endpoint))
 }
 
-/// The functions of a schema as MCP tools. `place` is the schema's name in error messages.
-pub fn schema_tools(text: &str, place: &str, depth: u32) -> Result<Vec<Value>, String> {
-    let (schema, _) = parse_schema(text, place)?;
+/// The functions of a schema as MCP tools. `name` is the schema's name in error messages.
+pub fn schema_tools(text: &str, name: &str, depth: u32) -> Result<Vec<Value>, String> {
+    let (schema, _) = parse_schema(text, name)?;
     Ok(tool_list::all(&schema, depth).tools)
 }
 
 /// The query that each function sends when it is called with its required arguments only.
-pub fn schema_queries(
-    text: &str,
-    place: &str,
-    depth: u32,
-) -> Result<Vec<(String, String)>, String> {
-    let (schema, _) = parse_schema(text, place)?;
+pub fn schema_queries(text: &str, name: &str, depth: u32) -> Result<Vec<(String, String)>, String> {
+    let (schema, _) = parse_schema(text, name)?;
     let room = tool_list::all(&schema, depth).room;
     function_call::queries(&schema, depth, &room)
 }
@@ -171,24 +167,24 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
 }
 
 /// Parses SDL or an introspection result. Also returns how many items were left out.
-fn parse_schema(text: &str, place: &str) -> Result<(GraphqlSchema, usize), String> {
+fn parse_schema(text: &str, name: &str) -> Result<(GraphqlSchema, usize), String> {
     let mut schema = if text.trim_start().starts_with('{') {
         if weight::of(text.as_bytes(), MAX_INTROSPECTION_VALUES).is_none() {
             return Err(format!(
-                "{place}: it holds too many values: more than {MAX_INTROSPECTION_VALUES}, {}",
+                "{name}: it holds too many values: more than {MAX_INTROSPECTION_VALUES}, {}",
                 weight::WEIGHT_RULE_TEXT
             ));
         }
         let answer: Value = serde_json::from_str(text)
-            .map_err(|error| format!("{place}: it is neither SDL nor JSON: {error}"))?;
-        introspection::read(&answer).map_err(|why| format!("{place}: {why}"))?
+            .map_err(|error| format!("{name}: it is neither SDL nor JSON: {error}"))?;
+        introspection::read(&answer).map_err(|why| format!("{name}: {why}"))?
     } else {
-        sdl::read(text, place)?
+        sdl::read(text, name)?
     };
     let left_out = schema.settle();
     if schema.query.is_none() && schema.mutation.is_none() {
         Err(format!(
-            "{place}: the schema has neither queries nor mutations"
+            "{name}: the schema has neither queries nor mutations"
         ))
     } else {
         Ok((schema, left_out))

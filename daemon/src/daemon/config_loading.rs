@@ -373,8 +373,8 @@ impl Daemon {
             .upstreams()
             .auth()
             .use_keyring(settings.keyring);
-        let (enabled, terms) = settings.audit;
-        self.gateway.audit().set_retention(enabled, terms);
+        let (enabled, retention) = settings.audit;
+        self.gateway.audit().set_retention(enabled, retention);
         let upstreams = self.gateway.upstreams();
         upstreams.metrics().port.listen(settings.metrics);
         upstreams.set_start_limit(allowed.starts);
@@ -389,7 +389,7 @@ impl Daemon {
         self.runs.set_limits(settings.runs.clone());
         self.runs.pool().set_bounds(allowed.pool);
         self.runs.inspector().set_checks(settings.checks.clone());
-        self.handles.set_limits(allowed.terms);
+        self.handles.set_limits(allowed.stored_values);
         self.activity.set_idle_exit(settings.idle_exit);
     }
 

@@ -122,9 +122,9 @@ impl<'a> ProgramLines<'a> {
     }
 
     fn diagnostic(&self, found: &LspDiagnostic, folder: &str, types: &str) -> Option<Diagnostic> {
-        let place = self.place(found.range.start);
-        let end = self.place(found.range.end);
-        let node = self.tree.at_byte(place.byte);
+        let start = self.program_position(found.range.start);
+        let end = self.program_position(found.range.end);
+        let node = self.tree.at_byte(start.byte);
         let unknown = match found.code {
             2339 | 2551 => self.unknown_tool(node, &found.message),
             _ => None,
@@ -146,14 +146,14 @@ impl<'a> ProgramLines<'a> {
             code: found.code,
             message: first,
             why,
-            line: line_around(self.plain, place.byte),
+            line: line_around(self.plain, start.byte),
             types,
         });
         Some(Diagnostic {
             severity,
             code: found.code,
-            line: place.line,
-            column: place.column,
+            line: start.line,
+            column: start.column,
             end_line: end.line,
             end_column: end.column,
             hint,
@@ -171,7 +171,7 @@ impl<'a> ProgramLines<'a> {
     }
 
     /// Maps a position in the wrapped text to the program.
-    fn place(&self, position: LspPosition) -> ProgramPosition {
+    fn program_position(&self, position: LspPosition) -> ProgramPosition {
         let line = position.line as usize;
         let Some(&(began, text)) = self.lines.get(line) else {
             return self.end();

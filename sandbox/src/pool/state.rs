@@ -38,7 +38,7 @@ pub(super) struct PoolState {
     pub(super) starting: usize,
     /// Workers that are building their next isolate.
     pub(super) rebuilding: usize,
-    line: FairQueue<QueuedRun>,
+    queue: FairQueue<QueuedRun>,
     load: DemandPeak,
     pub(super) bounds: PoolLimits,
     /// What starts and ends of processes have shown. The current numbers of workers and runs are not counted in it.
@@ -56,13 +56,13 @@ pub(super) struct PoolState {
 /// A run that waits for a worker. The worker counts as busy as soon as it is sent to this run.
 pub(super) struct QueuedRun {
     pub(super) owner: Arc<str>,
-    pub(super) hand: oneshot::Sender<Result<AssignedWorker, Fault>>,
+    pub(super) sender: oneshot::Sender<Result<AssignedWorker, Fault>>,
 }
 
 /// A worker that is assigned to a run, with the guard that counts it as busy.
 pub(super) struct AssignedWorker {
     pub(super) worker: Worker,
-    pub(super) place: BusyGuard,
+    pub(super) guard: BusyGuard,
 }
 
 /// Why a run cannot be queued.
@@ -79,7 +79,7 @@ impl PoolState {
             busy: HashMap::new(),
             starting: 0,
             rebuilding: 0,
-            line: FairQueue::default(),
+            queue: FairQueue::default(),
             load: DemandPeak::new(window),
             bounds,
             known: PoolStatus::default(),
@@ -100,7 +100,7 @@ impl PoolState {
     }
 
     pub(super) fn queue_len(&self) -> usize {
-        self.line.len()
+        self.queue.len()
     }
 
     /// Takes a ready worker for this owner: one of the owner's before a fresh one. Dead workers are removed on the way.
@@ -125,20 +125,21 @@ impl PoolState {
     /// Queues a run, unless the queue or the owner's share of it is full.
     pub(super) fn enqueue(&mut self, turn: &QueueKey, waiter: QueuedRun) -> Result<(), QueueFull> {
         let most = self.bounds.queue;
-        if self.line.len() >= most || self.line.len_of_owner(&turn.owner) >= most.div_ceil(2) {
+        if self.queue.len() >= most || self.queue.len_of_owner(&turn.owner) >= most.div_ceil(2) {
             // Some waiters may have given up meanwhile.
-            self.line.retain(|waiter| !waiter.hand.is_closed());
+            self.queue.retain(|waiter| !waiter.sender.is_closed());
         }
-        let waiting = self.line.len();
-        let own = self.line.len_of_owner(&turn.owner);
+        let waiting = self.queue.len();
+        let own = self.queue.len_of_owner(&turn.owner);
         if waiting >= most {
             return Err(QueueFull::Line { waiting });
         }
         if own >= most.div_ceil(2) {
             return Err(QueueFull::Owner { waiting: own });
         }
-        self.line.push(turn, waiter);
-        self.load.record_demand(self.busy_count() + self.line.len());
+        self.queue.push(turn, waiter);
+        self.load
+            .record_demand(self.busy_count() + self.queue.len());
         Ok(())
     }
 
@@ -149,12 +150,12 @@ impl PoolState {
             return;
         }
         while let Some(waiter) = self.pop_waiter_for(&worker) {
-            let place = self.mark_busy(&waiter.owner, pool);
-            match waiter.hand.send(Ok(AssignedWorker { worker, place })) {
+            let guard = self.mark_busy(&waiter.owner, pool);
+            match waiter.sender.send(Ok(AssignedWorker { worker, guard })) {
                 Ok(()) => return,
                 // The waiter has given up.
                 Err(Ok(back)) => {
-                    self.mark_idle(&back.place.cancel(), None);
+                    self.mark_idle(&back.guard.cancel(), None);
                     worker = back.worker;
                 }
                 Err(Err(_)) => return,
@@ -173,7 +174,7 @@ impl PoolState {
     /// its turn, and the pool is full.
     fn blocks_next_waiter(&self, worker: &Worker) -> bool {
         let next = self
-            .line
+            .queue
             .next_owner(|owner| self.is_below_owner_limit(owner));
         next.is_some_and(|owner| !worker.can_serve(owner))
             && self.starting == 0
@@ -184,7 +185,8 @@ impl PoolState {
         let busy = &self.busy;
         let most = self.max_workers_per_owner();
         let may = |owner: &str| busy.get(owner).is_none_or(|busy| *busy < most);
-        self.line.pop(|owner| worker.can_serve(owner) && may(owner))
+        self.queue
+            .pop(|owner| worker.can_serve(owner) && may(owner))
     }
 
     /// The number of processes to start now for the waiters and the floor. These processes count as starting from now
@@ -196,7 +198,7 @@ impl PoolState {
         }
         let most = self.max_workers_per_owner();
         let waiting: usize = self
-            .line
+            .queue
             .owners()
             .map(|(owner, waiting)| {
                 let busy = self.busy.get(owner).copied().unwrap_or(0);
@@ -244,7 +246,8 @@ impl PoolState {
     /// Counts one more worker of this owner as busy until the returned guard is dropped.
     pub(super) fn mark_busy(&mut self, owner: &Arc<str>, pool: &Pool) -> BusyGuard {
         *self.busy.entry(Arc::clone(owner)).or_default() += 1;
-        self.load.record_demand(self.busy_count() + self.line.len());
+        self.load
+            .record_demand(self.busy_count() + self.queue.len());
         BusyGuard::of(pool, owner)
     }
 
@@ -266,7 +269,7 @@ impl PoolState {
     pub(super) fn retry_after(&self) -> Duration {
         const MIN_RETRY_AFTER_SECONDS: f64 = 0.1;
         const MAX_RETRY_AFTER_SECONDS: f64 = 60.0;
-        let turns = self.line.len() as f64 / self.bounds.ceiling.max(1) as f64;
+        let turns = self.queue.len() as f64 / self.bounds.ceiling.max(1) as f64;
         Duration::from_secs_f64(
             (turns * self.usual).clamp(MIN_RETRY_AFTER_SECONDS, MAX_RETRY_AFTER_SECONDS),
         )
@@ -314,8 +317,8 @@ impl PoolState {
 
     /// Fails all waiters with this error, because no worker can be started.
     pub(super) fn fail_all_waiters(&mut self, fault: &Fault) {
-        for waiter in self.line.take_all() {
-            drop(waiter.hand.send(Err(fault.clone())));
+        for waiter in self.queue.take_all() {
+            drop(waiter.sender.send(Err(fault.clone())));
         }
     }
 
@@ -323,7 +326,7 @@ impl PoolState {
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.ready.clear();
-        drop(self.line.take_all());
+        drop(self.queue.take_all());
     }
 
     /// Ends the ready workers that were started with other memory limits.

@@ -62,7 +62,7 @@ impl Project {
     ) -> (ProjectView, Vec<ServerSettings>) {
         let (given, clashes) = self.servers(taken);
         let mut notes = Vec::new();
-        let mut outlook = ProjectView {
+        let mut view = ProjectView {
             root: Arc::clone(&self.root),
             withheld: BTreeMap::new(),
             denied: Arc::default(),
@@ -89,14 +89,14 @@ impl Project {
             policy
         };
         if !self.is_approved() {
-            outlook.denied = Arc::new(denied);
-            outlook.notes = notes;
+            view.denied = Arc::new(denied);
+            view.notes = notes;
             let given = given.iter();
-            outlook.withheld = given
+            view.withheld = given
                 .map(|(name, defined)| ((*name).to_owned(), defined.file))
                 .collect();
-            outlook.notes.push(self.approval_notice());
-            return (outlook, Vec::new());
+            view.notes.push(self.approval_notice());
+            return (view, Vec::new());
         }
         notes.extend(clashes);
         notes.extend(self.content.problems.iter().cloned());
@@ -111,7 +111,7 @@ impl Project {
             if let Ok(entry) = &entry {
                 let direct = entry.tools.direct.iter();
                 let direct = direct.map(|glob| format!("{name}.{glob}"));
-                outlook.direct.extend(direct);
+                view.direct.extend(direct);
             }
             let root = Some(Arc::clone(&self.root));
             let server = ServerSettings::new(name.to_owned(), root, &names, entry, |entry| {
@@ -132,7 +132,7 @@ impl Project {
             }
             servers.push(server);
         }
-        outlook.notes = notes;
-        (outlook, servers)
+        view.notes = notes;
+        (view, servers)
     }
 }

@@ -113,10 +113,11 @@ pub(super) fn reached_by_selection(
         query(schema, operation, field, arguments, means).map_err(DocumentError::Invalid)?;
     let document = QueryDocument::read(&query)?;
     let ty = field.ty.name();
-    let reach = equivalent_fields::judge_function_document(schema, &document, ty, deadline, judge)?;
+    let reached =
+        equivalent_fields::judge_function_document(schema, &document, ty, deadline, judge)?;
     Ok(CallEffects {
-        may_destroy: reach.may_destroy && operation == OperationKind::Mutation,
-        ..reach
+        may_destroy: reached.may_destroy && operation == OperationKind::Mutation,
+        ..reached
     })
 }
 

@@ -100,7 +100,7 @@ fn taken_names<'a>(
     let mut take = |name: &str, owner| taken.entry(folded(name)).or_default().push(owner);
     for parameter in &operation.parameters {
         // No server mistakes a header for a query.
-        if parameter.place != ParameterLocation::Header {
+        if parameter.location != ParameterLocation::Header {
             take(&parameter.name, NameOwner::Argument(&parameter.argument));
         }
     }
@@ -144,7 +144,7 @@ fn exploded_arguments<'a>(
     };
     for parameter in &operation.parameters {
         if let ParameterFormat::Styled(encoding) = &parameter.written
-            && parameter.place != ParameterLocation::Header
+            && parameter.location != ParameterLocation::Header
             && let Some(value) = arguments.get(&parameter.argument)
         {
             add(&parameter.argument, &parameter.name, *encoding, value);

@@ -74,7 +74,7 @@ pub(super) fn request(
         let value = arguments.shift_remove(&parameter.argument);
         let value = value.unwrap_or_default();
         let name = &parameter.name;
-        match parameter.place {
+        match parameter.location {
             ParameterLocation::Path => {
                 segments.insert(name.as_str(), segment(parameter, &value)?);
             }

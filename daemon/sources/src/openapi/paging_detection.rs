@@ -135,7 +135,7 @@ fn read_get(
         document,
         parameters: parameters
             .iter()
-            .filter(|it| it.parameter.place == ParameterLocation::Query)
+            .filter(|it| it.parameter.location == ParameterLocation::Query)
             .collect(),
     };
     // A page that is a string may be a cursor.

@@ -55,8 +55,8 @@ pub(super) type EncodedPair = (String, String);
 
 impl ParameterStyle {
     /// The default style of a location.
-    pub(super) fn usual(place: ParameterLocation) -> Self {
-        match place {
+    pub(super) fn usual(location: ParameterLocation) -> Self {
+        match location {
             ParameterLocation::Path | ParameterLocation::Header => Self::Simple,
             ParameterLocation::Query | ParameterLocation::Cookie => Self::Form,
         }

@@ -27,7 +27,7 @@ pub(super) struct OperationParameter {
     pub(super) name: String,
     /// The name of the argument.
     pub(super) argument: String,
-    pub(super) place: ParameterLocation,
+    pub(super) location: ParameterLocation,
     pub(super) written: ParameterFormat,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn read_parameters(
         let Some(described) = describe_parameter(document, parameter, &template) else {
             continue;
         };
-        let of = |it: &DescribedParameter| (it.parameter.place, it.parameter.name.clone());
+        let of = |it: &DescribedParameter| (it.parameter.location, it.parameter.name.clone());
         match found.iter_mut().find(|it| of(it) == of(&described)) {
             Some(before) => *before = described,
             None => found.push(described),
@@ -86,7 +86,7 @@ pub(super) fn read_parameters(
     // Parameters of the path that the description omits.
     for PathParameter { name, .. } in &template {
         let known = |it: &DescribedParameter| {
-            it.parameter.place == ParameterLocation::Path && it.parameter.name == *name
+            it.parameter.location == ParameterLocation::Path && it.parameter.name == *name
         };
         if !found.iter().any(known) {
             let parameter = json!({ "name": name, "in": "path", "schema": { "type": "string" } });
@@ -169,7 +169,7 @@ fn describe_parameter(
     let in_path = template
         .iter()
         .find(|it| it.name == name || it.written == name);
-    let place = match text(parameter, "in")? {
+    let location = match text(parameter, "in")? {
         "path" if in_path.is_some() => ParameterLocation::Path,
         "query" => ParameterLocation::Query,
         "header" if !RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
@@ -188,14 +188,14 @@ fn describe_parameter(
             parameter.get("schema"),
             ParameterFormat::Styled(parameter_encoding(
                 parameter,
-                place,
+                location,
                 in_path.is_some_and(|it| it.is_multi_segment),
             )),
         ),
     };
     let mut schema = schema.cloned().unwrap_or_else(|| json!({}));
     annotate_schema(parameter, &mut schema, document);
-    let name = match (place, in_path) {
+    let name = match (location, in_path) {
         (ParameterLocation::Path, Some(in_path)) => in_path.name,
         _ => name,
     };
@@ -203,27 +203,27 @@ fn describe_parameter(
         parameter: OperationParameter {
             name: name.to_owned(),
             argument: name.to_owned(),
-            place,
+            location,
             written,
         },
-        required: place == ParameterLocation::Path || is_true(parameter, "required"),
+        required: location == ParameterLocation::Path || is_true(parameter, "required"),
         schema,
     })
 }
 
 fn parameter_encoding(
     parameter: &Value,
-    place: ParameterLocation,
+    location: ParameterLocation,
     is_multi_segment: bool,
 ) -> ParameterEncoding {
     let style = text(parameter, "style").and_then(|word| word.parse().ok());
-    let style = style.unwrap_or_else(|| ParameterStyle::usual(place));
+    let style = style.unwrap_or_else(|| ParameterStyle::usual(location));
     let explode = match parameter.get("explode") {
         Some(Value::Bool(said)) => *said,
         // A cookie has one value.
-        _ => style == ParameterStyle::Form && place == ParameterLocation::Query,
+        _ => style == ParameterStyle::Form && location == ParameterLocation::Query,
     };
-    let letters = match place {
+    let letters = match location {
         ParameterLocation::Header => AllowedCharacters::Any,
         ParameterLocation::Path if is_multi_segment || is_true(parameter, "x-multi-segment") => {
             AllowedCharacters::Segments
@@ -274,15 +274,18 @@ fn assign_argument_names(found: &mut [DescribedParameter]) {
         ParameterLocation::Cookie,
     ];
     let mut taken = BTreeSet::new();
-    for place in order {
-        for described in found.iter_mut().filter(|it| it.parameter.place == place) {
+    for location in order {
+        for described in found
+            .iter_mut()
+            .filter(|it| it.parameter.location == location)
+        {
             let parameter = &mut described.parameter;
             let plain = parameter.name.clone();
-            let with_place = format!("{plain}_{place}");
-            let numbered = (2..).map(|number: u32| format!("{with_place}{number}"));
-            let mut names = [plain, with_place.clone()].into_iter().chain(numbered);
+            let with_location = format!("{plain}_{location}");
+            let numbered = (2..).map(|number: u32| format!("{with_location}{number}"));
+            let mut names = [plain, with_location.clone()].into_iter().chain(numbered);
             let free = names.find(|name| !taken.contains(name));
-            parameter.argument = free.unwrap_or(with_place);
+            parameter.argument = free.unwrap_or(with_location);
             taken.insert(parameter.argument.clone());
         }
     }

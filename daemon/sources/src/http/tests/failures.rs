@@ -159,7 +159,7 @@ async fn clock_is_paused_while_a_call_waits_for_the_rate() {
     let api = api_with(&base, &source, &[]);
     api.call(&get("/"), &telling()).await.unwrap();
     let clock = Arc::new(PausableClock::default());
-    let terms = CallLimits {
+    let limits = CallLimits {
         clock: Arc::clone(&clock),
         begun: Instant::now(),
         within: Duration::from_mins(1),
@@ -167,7 +167,9 @@ async fn clock_is_paused_while_a_call_waits_for_the_rate() {
         trace: None,
     };
     let (tell, mut received) = mpsc::unbounded_channel();
-    let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
+    let telling = CallProgress::new(limits, move |_, _, note| {
+        tell.send(note.to_owned()).unwrap()
+    });
     let second = tokio::spawn(async move { api.call(&get("/"), &telling).await });
     assert!(received.recv().await.unwrap().contains("rate = \"2/h\""));
     let before = clock.paused_for();

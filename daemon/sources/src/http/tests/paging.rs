@@ -250,7 +250,7 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
     };
     let (base, _) = serve(move |seen, _| pages.respond(seen)).await;
     let reported = Arc::new(Mutex::new(Vec::new()));
-    let terms = crate::call_progress::CallLimits {
+    let limits = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
         within: Duration::from_mins(1),
@@ -258,7 +258,7 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
         trace: None,
     };
     let heard = Arc::clone(&reported);
-    let telling = CallProgress::new(terms, move |done, total, note| {
+    let telling = CallProgress::new(limits, move |done, total, note| {
         heard.lock().unwrap().push((done, total, note.to_owned()));
     });
     let result = api(&base)

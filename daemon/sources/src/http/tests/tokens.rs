@@ -185,14 +185,16 @@ async fn entry_state_survives_new_descriptions() {
     assert_eq!(tokens, 1);
     // The burst is half of six, for all clients together.
     let (tell, mut received) = tokio::sync::mpsc::unbounded_channel();
-    let terms = crate::call_progress::CallLimits {
+    let limits = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
         within: Duration::from_mins(1),
         whole: Duration::from_mins(1),
         trace: None,
     };
-    let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
+    let telling = CallProgress::new(limits, move |_, _, note| {
+        tell.send(note.to_owned()).unwrap()
+    });
     let api = read();
     let fourth = tokio::spawn(async move { api.call(&asked, &telling).await });
     assert!(received.recv().await.unwrap().contains("rate = \"6/h\""));
