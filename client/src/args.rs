@@ -30,39 +30,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
-    agents::{ImportArgs, InitArgs, InstallArgs},
-    approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, ResumeArgs},
-    audit::AuditArgs,
-    daemon::{RestartArgs, SetupArgs, StatusArgs, StopArgs},
-    help::{HelpArgs, grouped_help},
-    logs::{LogLevel, LogLinesArgs, LogsArgs},
-    metrics::{MetricsArgs, TopArgs},
-    offers::{PromptsArgs, ResourcesArgs},
-    output::OutputArgs,
-    pins::{AcceptArgs, PinsArgs},
-    policy::{
-        ConfigArgs, ConfigCommand, ConfigSetArgs, ConfigUnsetArgs, PolicyAddArgs, PolicyArgs,
-        PolicyCommand, PolicyExplainArgs, PolicyListArgs,
-    },
-    program::ProgramArgs,
-    runs::{
-        ReadArgs, ReplayArgs, RunArgs, RunsArgs, RunsCommand, RunsListArgs, SavePartsArgs,
-        SourceArgs, WatchArgs,
-    },
-    secrets::{SecretsArgs, SecretsCommand},
-    servers::{
-        LoginArgs, ProjectArgs, ProjectCommand, SERVER_ADD_FORMS, ServerAddArgs, ServerChangeArgs,
-        ServerSandboxArgs, ServersArgs, ServersCommand,
-    },
-    service::{ServiceArgs, ServiceCommand},
-    shortcuts::ShortcutCommand,
-    sources::{SourceAddArgs, SourcesArgs, SourcesCommand},
-    suggestions::{CommandSuggestion, suggestion_for},
-    tools::{
-        CallArgs, McpArgs, ToolOverrideArgs, ToolsArgs, ToolsCommand, TypesArgs, UnlistedServerArgs,
-    },
-    trace::TraceArgs,
-    ui::UiArgs,
+    agents::*, approvals::*, audit::*, daemon::*, help::*, logs::*, metrics::*, offers::*,
+    output::*, pins::*, policy::*, program::*, runs::*, secrets::*, servers::*, service::*,
+    shortcuts::*, sources::*, suggestions::*, tools::*, trace::*, ui::*,
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.

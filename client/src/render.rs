@@ -55,66 +55,18 @@ use mux_proto::{Error, Explained, Forgotten, ReadPage, ServerInfo, Upgraded};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub(crate) use self::sandboxes::{
-    inline_table, observation_begins, sandbox_profile, sandbox_remarks_left, sandbox_suggestion,
-};
 use self::terminal::{eprint, eprintln, print, report};
-pub(crate) use self::terminal::{is_output_closed, print_data};
-
-pub(crate) use self::approvals::{
-    answered_elsewhere, approval, approval_left_open, approval_narrowed, approval_requested,
-    approvals, approvals_now, ask_again, ask_to_approve, confirm, confirm_again, decided,
-    explain_answers, granted, more_calls_wait, not_decided, prompt_answer, revoked_approval,
+pub(crate) use self::{
+    approvals::*, audit::*, call_lines::*, config_edit::*, doctor::*, elicitation::*, failure::*,
+    human_units::*, import::*, init::*, init_undo::*, install::*, lists::*, login::*, logs::*,
+    metrics::*, offers::*, parts::*, pins::*, policy::*, progress::*, projects::*, reload::*,
+    run_details::*, run_document::*, run_view::*, runs::*, sandboxes::*, secrets::*,
+    server_edit::*, service::*, settings::*, setup::*, sources::*, status::*, top::*, ui::*,
+    undone_moves::*, usage::*, verbosity::*, version::*,
 };
 pub(crate) use self::{
-    audit::{audit, audit_entry},
-    call_lines::call_progress_line,
-    config_edit::{ConfigEdit, config_edit},
-    doctor::{CheckVerdict, DoctorCheck, doctor},
-    elicitation::{
-        ask_elicitation, elicitation_prompt, elicitation_rejected, elicitation_retry,
-        elicitation_unanswered, end_prompt_line, explain_elicitation, page_completed,
-    },
-    failure::{ProgramListing, diagnostics, failure, usage},
-    human_units::count_text,
-    import::{FileMove, ImportOutcome, ImportReport, ImportedServer, imported},
-    init::{
-        CompilerStep, InitReport, InitServer, InitServerState, init_done, init_plan,
-        init_unconfirmed, value_needed,
-    },
-    init_undo::{InitUndo, init_undone},
-    install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
-    lists::{search_results, servers, tool, tools, user_of},
-    login::{covered_sign_in, logged_out, open_this, paste_this, sign_in_at, signed_in},
-    logs::logs,
-    metrics::{metrics, metrics_token},
-    offers::{prompt, prompts, resource, resources},
-    parts::{SavedParts, call_document, call_result},
-    pins::{accepted, differences, pinned_tool_name, pins},
-    policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
-    progress::{SpinnerGuard, SpinnerHandle, with_spinner},
-    projects::{approved, project, projects, revoked},
-    reload::reloaded,
-    run_details::run,
-    run_document::RunRecord,
-    run_view::RunView,
-    runs::{CancelledRun, cancelled, detached, runs},
-    secrets::{ask_for_secret, secret_removed, secret_set, secrets},
-    server_edit::{OfferedFunctions, ServerEdit, server_edit},
-    service::{
-        ServiceChange, ServiceFile, ServiceReport, service, service_changed,
-        start_origin_text as started_by,
-    },
-    settings::{config_mistakes, config_path, config_report, config_value, settings},
-    setup::{CompilerInfo, compiler, installed},
-    sources::{refreshed_source, sources},
-    status::{not_running, status},
-    top::{TopTerminal, can_draw_top, top_once},
-    ui::serving,
-    undone_moves::{UndoneMove, moves_undone},
-    usage::{clap_error, help},
-    verbosity::{Verbosity, set_color, set_verbosity},
-    version::{VersionInfo, manual_pages_written, version},
+    service::start_origin_text as started_by,
+    terminal::{is_output_closed, print_data},
 };
 use crate::{exit, found_program::with_found_program};
 
