@@ -21,7 +21,6 @@ mod workers;
 
 use std::{cmp::Reverse, path::Path};
 
-use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
 
 pub(super) use self::config_file::read_configured_processes;
@@ -74,6 +73,22 @@ impl CheckGroup {
     }
 }
 
+/// The groups in the order in which their checks are shown.
+#[derive(Default)]
+struct CheckGroups(Vec<CheckGroup>);
+
+impl CheckGroups {
+    fn add(&mut self, name: &'static str) -> &mut CheckGroup {
+        let index = self.0.len();
+        self.0.push(CheckGroup::new(name));
+        &mut self.0[index]
+    }
+
+    fn into_checks(self) -> Vec<DoctorCheck> {
+        self.0.into_iter().flat_map(|group| group.checks).collect()
+    }
+}
+
 pub(super) async fn doctor(json: bool) -> CommandResult {
     Ok(render::doctor(&run_checks().await, json))
 }
@@ -86,63 +101,61 @@ pub(crate) async fn run_checks() -> Vec<DoctorCheck> {
 }
 
 async fn run_groups() -> Vec<DoctorCheck> {
+    let mut groups = CheckGroups::default();
     let home = env_path(variables::HOME);
+    let places = groups.add("places");
     let dirs = match Dirs::resolve(home.as_deref()) {
         Ok(dirs) => dirs,
         Err(error) => {
-            let mut group = CheckGroup::new(directories::PLACES_GROUP);
-            group.fail(error.to_string(), "mux cannot work until this is fixed");
-            return group.checks;
+            places.fail(error.to_string(), "mux cannot work until this is fixed");
+            return groups.into_checks();
         }
     };
-    let places = directories::check_directories(&dirs);
+    directories::check_directories(places, &dirs);
     let usable = !places.failed();
     let muxd = env_path(variables::DAEMON);
-    let (programs, muxd) = programs::check_programs(muxd, env_path(variables::WORKER));
-    let mut checks = [places.checks, programs.checks].concat();
+    let worker = env_path(variables::WORKER);
+    let muxd = programs::check_programs(groups.add("programs"), muxd, worker);
     if !usable {
-        return checks;
+        return groups.into_checks();
     }
-    let (mut group, session) = daemon::check_daemon(&dirs).await;
-    let mut asked = Vec::new();
-    let mut known = None;
-    if let Some(session) = session {
-        match session.client.status(within_seconds(10)).await {
-            Ok(Ok(status)) => {
-                asked.extend(workers::check_workers(&status).checks);
-                asked.extend(type_checker::check_type_checker(&status).checks);
-                asked.extend(servers::check_servers(&status, &dirs).checks);
-                asked.extend(telemetry::check_telemetry(&status).checks);
-                asked.extend(
-                    pending_approvals::check_pending_approvals(&session)
-                        .await
-                        .checks,
-                );
-                known = Some(status);
-            }
-            Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
-            Err(error) => group.fail(
-                format!("it does not report its status: {error}"),
-                "`mux logs` shows more, `mux restart` starts another",
-            ),
-        }
-    }
-    let known = known.as_ref();
-    checks.extend(machine::check_machine(&dirs, known).checks);
-    checks.extend(group.checks);
-    checks.extend(service::check_service(&dirs, known).await.checks);
+    let mut daemon = CheckGroup::new("daemon");
+    let session = daemon::check_daemon(&mut daemon, &dirs).await;
+    let status = match &session {
+        Some(session) => daemon::check_status(&mut daemon, session).await,
+        None => None,
+    };
+    let known = status.as_ref();
+    machine::check_machine(groups.add("machine"), &dirs, known);
+    groups.0.push(daemon);
+    service::check_service(groups.add("service"), &dirs, known).await;
     let path = env_path("PATH");
-    checks.extend(
-        config_file::check_config_file(&dirs, known, path.as_deref().map(Path::as_os_str)).checks,
-    );
-    checks.extend(unpinned::check_package_versions(&dirs, env_path).checks);
+    let path = path.as_deref().map(Path::as_os_str);
+    config_file::check_config_file(groups.add("configuration"), &dirs, known, path);
+    unpinned::check_package_versions(groups.add("configuration"), &dirs, env_path);
     if let Some(muxd) = muxd {
-        checks.extend(sandboxes::check_sandboxes(&muxd).await.checks);
+        sandboxes::check_sandboxes(groups.add("sandboxes"), &muxd).await;
     }
-    checks.extend(asked);
-    checks.extend(network::check_network(env_path).checks);
-    checks.extend(agents::check_agents(&dirs).checks);
-    let connected = known.map(connected_agents::check_connected_agents);
-    checks.extend(connected.into_iter().flat_map(|group| group.checks));
-    checks
+    if let (Some(session), Some(status)) = (&session, known) {
+        workers::check_workers(groups.add("workers"), status);
+        type_checker::check_type_checker(groups.add("types"), status);
+        servers::check_servers(groups.add("servers"), status, &dirs);
+        telemetry::check_telemetry(groups.add("telemetry"), status);
+        pending_approvals::check_pending_approvals(groups.add("approvals"), session).await;
+    }
+    network::check_network(groups.add("network"), env_path);
+    agents::check_agents(groups.add("agents"), &dirs);
+    if let Some(status) = known {
+        connected_agents::check_connected_agents(groups.add("connected agents"), status);
+    }
+    groups.into_checks()
+}
+
+#[cfg(test)]
+impl CheckGroup {
+    fn filled(check: impl FnOnce(&mut Self)) -> Self {
+        let mut group = Self::new("");
+        check(&mut group);
+        group
+    }
 }

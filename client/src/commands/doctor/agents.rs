@@ -16,19 +16,15 @@ use crate::{
     found_program::is_executable,
 };
 
-const AGENTS_GROUP: &str = "agents";
-
-pub(super) fn check_agents(dirs: &Dirs) -> CheckGroup {
-    let mut group = CheckGroup::new(AGENTS_GROUP);
+pub(super) fn check_agents(group: &mut CheckGroup, dirs: &Dirs) {
     // Without a home directory no agent can be found.
     if let Some(places) = AgentPaths::new(OperatingSystem::current(), env_path) {
         let ours = config_file::read_configured_processes(dirs);
         for agent in Agent::all().filter(|agent| places.seems_installed(*agent)) {
             let file = places.agent_config_file(agent);
-            check_agent(&mut group, agent, &file, &places.tilde_path(&file), &ours);
+            check_agent(group, agent, &file, &places.tilde_path(&file), &ours);
         }
     }
-    group
 }
 
 fn check_agent(
@@ -111,7 +107,7 @@ mod tests {
             command: "uvx".into(),
             args: vec!["mcp-server-git".into()],
         }];
-        let mut group = CheckGroup::new(AGENTS_GROUP);
+        let mut group = CheckGroup::new("agents");
         check_agent(
             &mut group,
             Agent::Cursor,

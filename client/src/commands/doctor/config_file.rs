@@ -7,12 +7,13 @@ use std::{
 };
 
 use mux_proto::{ServerState, Status, endpoint::Dirs};
-use toml_edit::{DocumentMut, Item, TableLike};
+use serde_json::Value;
 
 use super::CheckGroup;
-use crate::found_program::is_executable;
-
-pub(super) const CONFIGURATION_GROUP: &str = "configuration";
+use crate::{
+    agents::{ConfigDocument, ConfigDocumentError, ConfigFormat},
+    found_program::is_executable,
+};
 
 /// A server in config.toml that has a command.
 #[derive(Debug, PartialEq)]
@@ -25,39 +26,33 @@ pub(in crate::commands) struct ConfiguredProcess {
 /// The servers in config.toml that have a command; none if the file cannot be read.
 pub(in crate::commands) fn read_configured_processes(dirs: &Dirs) -> Vec<ConfiguredProcess> {
     let text = std::fs::read_to_string(dirs.config_file()).unwrap_or_default();
-    text.parse()
+    ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml)
         .map_or_else(|_| Vec::new(), |config| configured_processes(&config))
 }
 
 /// `path` is the `PATH` of the user's shell.
 pub(super) fn check_config_file(
+    group: &mut CheckGroup,
     dirs: &Dirs,
     status: Option<&Status>,
     path: Option<&OsStr>,
-) -> CheckGroup {
-    let mut group = CheckGroup::new(CONFIGURATION_GROUP);
+) {
     let file = dirs.config_file();
     let shown = file.display();
     let Ok(text) = std::fs::read_to_string(&file) else {
         // `places` reports a missing or unreadable file.
-        return group;
+        return;
     };
-    let config: DocumentMut = match text.parse() {
+    let config = match ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml) {
         Ok(config) => config,
-        Err(error) => {
-            if status.is_none() {
-                // The whole error would repeat the line, which may contain a secret.
-                let error: &toml_edit::TomlError = &error;
-                let line = error.span().map_or(1, |span| {
-                    1 + text[..span.start.min(text.len())].matches('\n').count()
-                });
-                group.fail(
-                    format!("{shown} is not valid TOML, line {line}: {}", error.message()),
-                    "fix that line; until then muxd uses the last valid version of the file, if any",
-                );
-            }
-            return group;
+        Err(ConfigDocumentError::Syntax { line, message, .. }) if status.is_none() => {
+            group.fail(
+                format!("{shown} is not valid TOML, line {line}: {message}"),
+                "fix that line; until then muxd uses the last valid version of the file, if any",
+            );
+            return;
         }
+        Err(_) => return,
     };
     let working = servers_known_to_daemon(status);
     let processes = configured_processes(&config);
@@ -78,7 +73,6 @@ pub(super) fn check_config_file(
             "{shown} is valid TOML, and the programs of its {count} stdio servers exist"
         ));
     }
-    group
 }
 
 /// The servers whose state the daemon knows.
@@ -90,16 +84,14 @@ fn servers_known_to_daemon(status: Option<&Status>) -> BTreeSet<&str> {
         .collect()
 }
 
-fn configured_processes(config: &DocumentMut) -> Vec<ConfiguredProcess> {
-    let tables = config.get("servers").and_then(Item::as_table_like);
-    let entries = tables.into_iter().flat_map(TableLike::iter);
+fn configured_processes(config: &ConfigDocument) -> Vec<ConfiguredProcess> {
+    let entries = config.section_entries(&["servers"]).into_iter();
     entries
         .filter_map(|(name, entry)| {
-            let entry = entry.as_table_like()?;
-            let is_off = entry.get("enabled").and_then(Item::as_bool) == Some(false);
-            let command = entry.get("command").and_then(Item::as_str)?;
-            let args = entry.get("args").and_then(Item::as_array);
-            let args = args.into_iter().flatten().filter_map(|arg| arg.as_str());
+            let is_off = entry["enabled"] == false;
+            let command = entry["command"].as_str()?;
+            let args = entry["args"].as_array().into_iter().flatten();
+            let args = args.filter_map(Value::as_str);
             (!is_off).then(|| ConfiguredProcess {
                 name: name.to_owned(),
                 command: command.to_owned(),
@@ -142,7 +134,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         std::fs::write(dirs.config_file(), config).unwrap();
-        let group = check_config_file(&dirs, None, Some(OsStr::new("/usr/bin:/bin")));
+        let path = Some(OsStr::new("/usr/bin:/bin"));
+        let group = CheckGroup::filled(|group| check_config_file(group, &dirs, None, path));
         let checks = group.checks.into_iter();
         checks.map(|check| (check.verdict, check.message)).collect()
     }

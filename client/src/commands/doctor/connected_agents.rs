@@ -5,14 +5,10 @@ use mux_proto::{ConnectedAgent, Status};
 use super::CheckGroup;
 use crate::mcp::AgentProfile;
 
-const CONNECTED_GROUP: &str = "connected agents";
-
-pub(super) fn check_connected_agents(status: &Status) -> CheckGroup {
-    let mut group = CheckGroup::new(CONNECTED_GROUP);
+pub(super) fn check_connected_agents(group: &mut CheckGroup, status: &Status) {
     for agent in &status.agents {
-        check_agent(&mut group, agent);
+        check_agent(group, agent);
     }
-    group
 }
 
 fn check_agent(group: &mut CheckGroup, agent: &ConnectedAgent) {
@@ -59,7 +55,7 @@ mod tests {
             profile: profile.map(str::to_owned),
             ..ConnectedAgent::default()
         };
-        let mut group = CheckGroup::new(CONNECTED_GROUP);
+        let mut group = CheckGroup::new("connected agents");
         check_agent(&mut group, &agent("codex-mcp-client", Some("codex")));
         check_agent(&mut group, &agent("x", Some("careful")));
         check_agent(&mut group, &agent("y", Some("newer")));

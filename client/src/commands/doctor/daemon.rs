@@ -5,29 +5,39 @@ use std::{
     path::Path,
 };
 
-use mux_client::{ConnectError, Session};
-use mux_proto::{Welcome, endpoint::Dirs, version};
+use mux_client::{ConnectError, Session, within_seconds};
+use mux_proto::{Status, Welcome, endpoint::Dirs, version};
 
 use super::{super::client_identity, CheckGroup};
 
-const DAEMON_GROUP: &str = "daemon";
-
 /// Returns a session only if the daemon has the contract of this program.
-pub(super) async fn check_daemon(dirs: &Dirs) -> (CheckGroup, Option<Session>) {
-    let mut group = CheckGroup::new(DAEMON_GROUP);
+pub(super) async fn check_daemon(group: &mut CheckGroup, dirs: &Dirs) -> Option<Session> {
     match mux_client::connect(dirs, &client_identity()).await {
         Ok(session) => {
-            check_versions(&mut group, &session.welcome);
+            check_versions(group, &session.welcome);
             let same = session.welcome.contract == version::CONTRACT;
-            return (group, same.then_some(session));
+            return same.then_some(session);
         }
-        Err(ConnectError::NotRunning) => check_leftovers(&mut group, dirs),
+        Err(ConnectError::NotRunning) => check_leftovers(group, dirs),
         Err(error) => group.fail(
             error.to_string(),
             "`mux stop --now` ends a muxd that does not answer; `mux logs` shows what it did",
         ),
     }
-    (group, None)
+    None
+}
+
+/// The status of the daemon, with a failure if it does not report it.
+pub(super) async fn check_status(group: &mut CheckGroup, session: &Session) -> Option<Status> {
+    match session.client.status(within_seconds(10)).await {
+        Ok(Ok(status)) => return Some(status),
+        Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
+        Err(error) => group.fail(
+            format!("it does not report its status: {error}"),
+            "`mux logs` shows more, `mux restart` starts another",
+        ),
+    }
+    None
 }
 
 fn check_versions(group: &mut CheckGroup, welcome: &Welcome) {
@@ -144,7 +154,7 @@ mod tests {
             pid: 7,
             features: Vec::new(),
         };
-        let mut group = CheckGroup::new(DAEMON_GROUP);
+        let mut group = CheckGroup::new("daemon");
         check_versions(&mut group, &welcome);
         welcome.build = "0.0.1".into();
         check_versions(&mut group, &welcome);
@@ -169,7 +179,7 @@ mod tests {
         let dirs = Dirs::under(home.path()).unwrap();
         dirs.prepare().unwrap();
         let look = || {
-            let mut group = CheckGroup::new(DAEMON_GROUP);
+            let mut group = CheckGroup::new("daemon");
             check_leftovers(&mut group, &dirs);
             verdicts(&group)
         };

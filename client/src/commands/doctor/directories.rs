@@ -8,10 +8,7 @@ use mux_proto::endpoint::Dirs;
 
 use super::CheckGroup;
 
-pub(super) const PLACES_GROUP: &str = "places";
-
-pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
-    let mut group = CheckGroup::new(PLACES_GROUP);
+pub(super) fn check_directories(group: &mut CheckGroup, dirs: &Dirs) {
     let ours = [&dirs.state, &dirs.cache, &dirs.runtime];
     let open: Vec<String> = ours
         .iter()
@@ -22,7 +19,7 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
     match dirs.prepare() {
         Err(error) => {
             group.fail(error.to_string(), "mux cannot work until this is fixed");
-            return group;
+            return;
         }
         Ok(()) if open.is_empty() => {
             let state = dirs.state.display();
@@ -56,7 +53,6 @@ pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
     } else {
         group.ok(format!("the configuration is {shown}"));
     }
-    group
 }
 
 /// The mode of a file or directory, if users other than its owner have access to it.
@@ -83,7 +79,7 @@ mod tests {
     use super::{super::CheckVerdict, *};
 
     fn verdicts(dirs: &Dirs) -> Vec<CheckVerdict> {
-        check_directories(dirs)
+        CheckGroup::filled(|group| check_directories(group, dirs))
             .checks
             .iter()
             .map(|c| c.verdict)
@@ -99,7 +95,7 @@ mod tests {
         fs::write(dirs.env_file(), "").unwrap();
         fs::set_permissions(dirs.env_file(), Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(&dirs.cache, Permissions::from_mode(0o750)).unwrap();
-        let group = check_directories(&dirs);
+        let group = CheckGroup::filled(|group| check_directories(group, &dirs));
         let [cache, env, config] = &group.checks[..] else {
             panic!("{:#?}", group.checks);
         };
@@ -119,13 +115,14 @@ mod tests {
         let dirs = Dirs::under(home.path()).unwrap();
         fs::create_dir(&dirs.runtime).unwrap();
         fs::set_permissions(&dirs.runtime, Permissions::from_mode(0o777)).unwrap();
-        let group = check_directories(&dirs);
+        let group = CheckGroup::filled(|group| check_directories(group, &dirs));
         assert!(group.failed());
         let message = &group.checks[0].message;
         assert!(message.contains("chmod go-w"), "{message}");
 
         let long = Dirs::under(&Path::new("/tmp").join("x".repeat(120))).unwrap();
-        let message = check_directories(&long).checks.remove(0).message;
+        let group = CheckGroup::filled(|group| check_directories(group, &long));
+        let message = &group.checks[0].message;
         assert!(message.contains("shorter path"), "{message}");
     }
 }

@@ -22,8 +22,6 @@ use mux_proto::{Status, endpoint::Dirs};
 
 use super::{super::env_path, CheckGroup};
 
-const MACHINE_GROUP: &str = "machine";
-
 /// Free bytes below which a disk is nearly full: logs alone may take half of it.
 const LOW_DISK_BYTES: u64 = 200 << 20;
 /// Free bytes below which a disk is full.
@@ -34,8 +32,7 @@ const MAX_TIMESTAMP_LEAD: Duration = Duration::from_mins(5);
 /// Degraded modes in which data is lost or requests are refused.
 const FAILING_MODES: &[&str] = &["disk_full", "read_only", "missing", "audit", "workers"];
 
-pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup {
-    let mut group = CheckGroup::new(MACHINE_GROUP);
+pub(super) fn check_machine(group: &mut CheckGroup, dirs: &Dirs, status: Option<&Status>) {
     let degraded = status.map_or(&[][..], |status| &status.degraded);
     for strait in degraded {
         let message = strait.message.clone();
@@ -48,19 +45,18 @@ pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup 
     }
     let says = |mode: &str| degraded.iter().any(|strait| strait.mode == mode);
     if !says("disk_full") {
-        check_disk_space(&mut group, dirs);
+        check_disk_space(group, dirs);
     }
     if !says("descriptors") {
-        system::check_resource_limits(&mut group);
+        system::check_resource_limits(group);
     }
     if !says("clock") {
-        check_clock(&mut group, dirs, SystemTime::now());
+        check_clock(group, dirs, SystemTime::now());
     }
-    check_home_variables(&mut group, dirs);
+    check_home_variables(group, dirs);
     if group.checks.is_empty() {
         group.ok("disk space, limits and the clock are fine");
     }
-    group
 }
 
 /// Checks the free space of each disk once.
@@ -149,11 +145,7 @@ mod tests {
         let dirs = Dirs::under(home.path()).unwrap();
         let now = SystemTime::now();
         fs::write(dirs.config_file(), "").unwrap();
-        let look = || {
-            let mut group = CheckGroup::new(MACHINE_GROUP);
-            check_clock(&mut group, &dirs, now);
-            group.checks
-        };
+        let look = || CheckGroup::filled(|group| check_clock(group, &dirs, now)).checks;
         assert_eq!(look(), []);
         let file = File::open(dirs.config_file()).unwrap();
         file.set_modified(now + Duration::from_hours(24)).unwrap();
@@ -182,7 +174,7 @@ mod tests {
             "degraded": [mode("disk_full"), mode("of_tomorrow")],
         });
         let status: Status = serde_json::from_value(status).unwrap();
-        let checks = check_machine(&dirs, Some(&status)).checks;
+        let checks = CheckGroup::filled(|group| check_machine(group, &dirs, Some(&status))).checks;
         assert_eq!(
             (checks[0].verdict, checks[0].message.as_str()),
             (CheckVerdict::Failure, "it is disk_full")

@@ -6,8 +6,6 @@ use url::Url;
 
 use super::CheckGroup;
 
-const NETWORK_GROUP: &str = "network";
-
 /// Variables that name a proxy. Lowercase ones take precedence.
 const PROXY_VARIABLES: &[&str] = &[
     "https_proxy",
@@ -22,8 +20,7 @@ const CERTIFICATE_FILE_VARIABLES: &[&str] = &["SSL_CERT_FILE", "NODE_EXTRA_CA_CE
 const CERTIFICATE_DIR_VARIABLE: &str = "SSL_CERT_DIR";
 
 /// `variable` reads the environment. Variables that are not set are not reported.
-pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> CheckGroup {
-    let mut group = CheckGroup::new(NETWORK_GROUP);
+pub(super) fn check_network(group: &mut CheckGroup, variable: impl Fn(&str) -> Option<PathBuf>) {
     for name in PROXY_VARIABLES {
         let Some(value) = variable(name) else {
             continue;
@@ -40,7 +37,7 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
     }
     for name in CERTIFICATE_FILE_VARIABLES {
         if let Some(file) = variable(name) {
-            check_certificate_file(&mut group, name, &file);
+            check_certificate_file(group, name, &file);
         }
     }
     if let Some(folder) = variable(CERTIFICATE_DIR_VARIABLE) {
@@ -57,7 +54,6 @@ pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> Check
             None => group.ok(format!("certificates come from {}", folder.display())),
         }
     }
-    group
 }
 
 fn is_proxy_address(value: &str) -> bool {
@@ -100,18 +96,23 @@ mod tests {
 
     #[test]
     fn broken_proxies_and_certificates_are_reported_without_passwords() {
-        assert!(check_network(|_| None).checks.is_empty());
+        assert!(
+            CheckGroup::filled(|group| check_network(group, |_| None))
+                .checks
+                .is_empty()
+        );
         let dir = tempfile::tempdir().unwrap();
         let empty = dir.path().join("empty.pem");
         std::fs::write(&empty, "nothing").unwrap();
-        let group = check_network(|name| match name {
+        let variable = |name: &str| match name {
             "HTTPS_PROXY" => Some("http://me:s3cret@[".into()),
             "http_proxy" => Some("proxy.example:3128".into()),
             "SSL_CERT_FILE" => Some(empty.clone()),
             "NODE_EXTRA_CA_CERTS" => Some("/no/such.pem".into()),
             "SSL_CERT_DIR" => Some(dir.path().to_owned()),
             _ => None,
-        });
+        };
+        let group = CheckGroup::filled(|group| check_network(group, variable));
         let checks: Vec<_> = group
             .checks
             .iter()

@@ -5,14 +5,9 @@ use mux_proto::{ApprovalState, ApprovalsRequest};
 
 use super::CheckGroup;
 
-const APPROVALS_GROUP: &str = "approvals";
-
-pub(super) async fn check_pending_approvals(session: &Session) -> CheckGroup {
-    let mut group = CheckGroup::new(APPROVALS_GROUP);
-    let asked = session
-        .client
-        .approvals(within_seconds(10), ApprovalsRequest::default());
-    match asked.await {
+pub(super) async fn check_pending_approvals(group: &mut CheckGroup, session: &Session) {
+    let request = ApprovalsRequest::default();
+    match session.client.approvals(within_seconds(10), request).await {
         Ok(Ok(list)) => {
             let states = list.approvals.iter().map(|waiting| &waiting.state);
             let open = states
@@ -41,5 +36,4 @@ pub(super) async fn check_pending_approvals(session: &Session) -> CheckGroup {
             "`mux logs` shows more",
         ),
     }
-    group
 }

@@ -7,7 +7,6 @@ use mux_proto::variables;
 use super::CheckGroup;
 use crate::found_program::is_executable;
 
-const PROGRAMS_GROUP: &str = "programs";
 /// The file in which a package says how muxd was installed, from the parent of the directory of the programs.
 const INSTALLED_BY_FILE: &str = "share/mux/installed-by";
 /// The file in which `cargo install` and `cargo binstall` list the programs that they have installed, beside the same
@@ -16,13 +15,13 @@ const CARGO_INSTALLS_FILE: &str = ".crates.toml";
 
 /// `muxd` and `worker` are the paths that the environment names, if any. Returns the path of a `muxd` that can be run.
 pub(super) fn check_programs(
+    group: &mut CheckGroup,
     muxd: Option<PathBuf>,
     worker: Option<PathBuf>,
-) -> (CheckGroup, Option<PathBuf>) {
-    let mut group = CheckGroup::new(PROGRAMS_GROUP);
-    let muxd = check_program(&mut group, "muxd", variables::DAEMON, muxd, None);
+) -> Option<PathBuf> {
+    let muxd = check_program(group, "muxd", variables::DAEMON, muxd, None);
     check_program(
-        &mut group,
+        group,
         "mux-worker",
         variables::WORKER,
         worker,
@@ -31,7 +30,7 @@ pub(super) fn check_programs(
     if let Some(how) = own_installation() {
         group.ok(how);
     }
-    (group, muxd)
+    muxd
 }
 
 /// How this program can be updated.
@@ -141,16 +140,21 @@ mod tests {
 
     #[test]
     fn missing_program_is_a_failure_that_names_its_variable() {
-        let (group, _) = check_programs(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
+        let checked = |muxd: &str, worker: Option<&str>| {
+            CheckGroup::filled(|group| {
+                check_programs(group, Some(muxd.into()), worker.map(PathBuf::from));
+            })
+        };
+        let group = checked("/bin/sh", Some("/nowhere/mux-worker"));
         assert_eq!(group.checks[0].verdict, CheckVerdict::Ok);
         let worker = &group.checks[1];
         assert_eq!(worker.verdict, CheckVerdict::Failure);
         assert_eq!(worker.message, "there is no /nowhere/mux-worker");
         assert!(worker.fix.as_ref().unwrap().contains("MUX_WORKER"));
         // The worker is searched beside the daemon.
-        let (group, _) = check_programs(Some("/bin/sh".into()), None);
+        let group = checked("/bin/sh", None);
         assert_eq!(group.checks[1].message, "there is no /bin/mux-worker");
-        let (group, _) = check_programs(Some("/etc/passwd".into()), None);
+        let group = checked("/etc/passwd", None);
         assert!(group.checks[0].message.contains("not a program"));
     }
 }

@@ -10,13 +10,11 @@ use tokio::{process::Command, time::timeout};
 
 use super::CheckGroup;
 
-const SANDBOXES_GROUP: &str = "sandboxes";
 const SUPPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn check_sandboxes(muxd: &Path) -> CheckGroup {
-    let mut group = CheckGroup::new(SANDBOXES_GROUP);
+pub(super) async fn check_sandboxes(group: &mut CheckGroup, muxd: &Path) {
     match sandbox_support(muxd).await {
-        Ok(report) => show_support(&mut group, report),
+        Ok(report) => show_support(group, report),
         Err(problem) => group.warn(
             format!(
                 "{} does not report what it can enforce: {problem}",
@@ -25,7 +23,6 @@ pub(super) async fn check_sandboxes(muxd: &Path) -> CheckGroup {
             "install mux and muxd from the same build",
         ),
     }
-    group
 }
 
 async fn sandbox_support(muxd: &Path) -> Result<SandboxSupportReport, String> {
@@ -83,7 +80,7 @@ mod tests {
             notes: vec![note("no namespaces", true), note("root", false)],
         };
         let shown = |report: &SandboxSupportReport| {
-            let mut group = CheckGroup::new(SANDBOXES_GROUP);
+            let mut group = CheckGroup::new("sandboxes");
             show_support(&mut group, report.clone());
             let checks = group.checks.into_iter();
             checks

@@ -8,11 +8,8 @@ use super::{
 };
 use crate::render::user_of;
 
-const SERVERS_GROUP: &str = "servers";
-
 /// `dirs` has the configuration, with the programs of servers that muxd does not find.
-pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
-    let mut group = CheckGroup::new(SERVERS_GROUP);
+pub(super) fn check_servers(group: &mut CheckGroup, status: &Status, dirs: &Dirs) {
     for problem in &status.problems {
         // The server is shown below.
         if problem.server.is_some() {
@@ -76,14 +73,13 @@ pub(super) fn check_servers(status: &Status, dirs: &Dirs) -> CheckGroup {
             ready(ServerState::Cold)
         ));
     }
-    note_bare_servers(status, &mut group);
+    note_bare_servers(status, group);
     // Last: a known user is not a problem, and the summary above counts problems.
     for server in &status.servers {
         if let Some(user) = user_of(server) {
             group.ok(format!("{}: used as {user}", server.name));
         }
     }
-    group
 }
 
 /// Servers without a sandbox.
@@ -146,8 +142,9 @@ mod tests {
             "servers": [server], "config": "/c/config.toml", "socket": "/s", "log": "/l",
         });
         let dirs = Dirs::under(std::path::Path::new("/nonexistent")).unwrap();
-        let mut checks = check_servers(&serde_json::from_value(status).unwrap(), &dirs).checks;
-        checks.remove(0)
+        let status = serde_json::from_value(status).unwrap();
+        let group = CheckGroup::filled(|group| check_servers(group, &status, &dirs));
+        group.checks.into_iter().next().unwrap()
     }
 
     #[test]

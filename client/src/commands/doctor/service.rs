@@ -7,10 +7,7 @@ use mux_proto::{Status, endpoint::Dirs};
 use super::{super::service, CheckGroup};
 use crate::render::{self, ServiceReport};
 
-const SERVICE_GROUP: &str = "service";
-
-pub(super) async fn check_service(dirs: &Dirs, status: Option<&Status>) -> CheckGroup {
-    let mut group = CheckGroup::new(SERVICE_GROUP);
+pub(super) async fn check_service(group: &mut CheckGroup, dirs: &Dirs, status: Option<&Status>) {
     if let Some(status) = status {
         group.ok(format!(
             "muxd {} was {}",
@@ -20,9 +17,8 @@ pub(super) async fn check_service(dirs: &Dirs, status: Option<&Status>) -> Check
     }
     // A system without services is not a problem.
     if let Ok(report) = service::service_report(dirs).await {
-        check_installed_service(&mut group, &report, status);
+        check_installed_service(group, &report, status);
     }
-    group
 }
 
 fn check_installed_service(
@@ -130,7 +126,7 @@ mod tests {
     }
 
     fn found(report: &ServiceReport) -> Vec<(CheckVerdict, String)> {
-        let mut group = CheckGroup::new(SERVICE_GROUP);
+        let mut group = CheckGroup::new("service");
         check_installed_service(&mut group, report, None);
         let checks = group.checks.into_iter();
         checks

@@ -4,22 +4,19 @@ use mux_proto::Status;
 
 use super::CheckGroup;
 
-const TELEMETRY_GROUP: &str = "telemetry";
-
-pub(super) fn check_telemetry(status: &Status) -> CheckGroup {
-    let mut group = CheckGroup::new(TELEMETRY_GROUP);
+pub(super) fn check_telemetry(group: &mut CheckGroup, status: &Status) {
     let Some(telemetry) = &status.telemetry else {
-        return group;
+        return;
     };
     let Some(endpoint) = &telemetry.endpoint else {
-        return group;
+        return;
     };
     if !telemetry.built_in {
         group.warn(
             format!("{endpoint} gets no spans: this muxd is built without OpenTelemetry"),
             "build it with `--features otel`, or remove the endpoint from [telemetry]",
         );
-        return group;
+        return;
     }
     match &telemetry.problem {
         Some(problem) => group.warn(
@@ -28,7 +25,6 @@ pub(super) fn check_telemetry(status: &Status) -> CheckGroup {
         ),
         None => group.ok(format!("spans go to {endpoint}, {} so far", telemetry.sent)),
     }
-    group
 }
 
 #[cfg(test)]
@@ -49,7 +45,7 @@ mod tests {
             }))
             .unwrap();
             status.telemetry = telemetry;
-            check_telemetry(&status).checks
+            CheckGroup::filled(|group| check_telemetry(group, &status)).checks
         };
         let of = |built_in, problem: Option<&str>| {
             Some(TelemetryStatus {

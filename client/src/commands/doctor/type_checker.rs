@@ -4,10 +4,7 @@ use mux_proto::Status;
 
 use super::CheckGroup;
 
-const TYPES_GROUP: &str = "types";
-
-pub(super) fn check_type_checker(status: &Status) -> CheckGroup {
-    let mut group = CheckGroup::new(TYPES_GROUP);
+pub(super) fn check_type_checker(group: &mut CheckGroup, status: &Status) {
     let checker = &status.checker;
     match (&checker.problem, &checker.version) {
         (Some(problem), _) => group.warn(
@@ -17,5 +14,4 @@ pub(super) fn check_type_checker(status: &Status) -> CheckGroup {
         (None, Some(version)) => group.ok(format!("programs are checked by TypeScript {version}")),
         (None, None) => group.note("no program has been checked yet", None),
     }
-    group
 }

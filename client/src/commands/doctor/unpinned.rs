@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     CheckGroup,
-    config_file::{CONFIGURATION_GROUP, ConfiguredProcess, read_configured_processes},
+    config_file::{ConfiguredProcess, read_configured_processes},
 };
 use crate::fetched_package::{FetchedPackage, PackageRunner};
 
@@ -24,10 +24,10 @@ const MAX_PACKAGE_FILE_BYTES: u64 = 1 << 20;
 
 /// `variable` reads the environment.
 pub(super) fn check_package_versions(
+    group: &mut CheckGroup,
     dirs: &Dirs,
     variable: impl Fn(&str) -> Option<PathBuf>,
-) -> CheckGroup {
-    let mut group = CheckGroup::new(CONFIGURATION_GROUP);
+) {
     let npm = variable("npm_config_cache").or_else(|| Some(variable("HOME")?.join(".npm")));
     let uv = UvDirectories::find(&variable);
     for process in read_configured_processes(dirs) {
@@ -64,7 +64,6 @@ pub(super) fn check_package_versions(
             )),
         );
     }
-    group
 }
 
 /// The package that a server's command fetches, if the command leaves the version open.
@@ -254,9 +253,8 @@ mod tests {
         let asked = r#"{ "_npx": { "packages": ["@scope/server"] } }"#;
         fs::write(install.join("package.json"), asked).unwrap();
         fs::write(package.join("package.json"), r#"{ "version": "1.2.3" }"#).unwrap();
-        let group = check_package_versions(&dirs, |name| {
-            (name == "HOME").then(|| home.path().to_owned())
-        });
+        let variable = |name: &str| (name == "HOME").then(|| home.path().to_owned());
+        let group = CheckGroup::filled(|group| check_package_versions(group, &dirs, variable));
         let fixes: Vec<&str> = group
             .checks
             .iter()

@@ -6,8 +6,6 @@ use mux_proto::Status;
 
 use super::CheckGroup;
 
-const WORKERS_GROUP: &str = "workers";
-
 /// A sandbox layer of a worker process on Linux.
 struct SandboxLayer {
     /// The name that a worker reports.
@@ -76,12 +74,11 @@ const SANDBOX_LAYERS: &[SandboxLayer] = &[
 const QUICKJS_DIFFERENCES: &str = "it differs: code runs many times slower; `eval` is confined, not disabled; `Intl` \
     formats plainly; unawaited rejections are not reported; some programs that exhaust memory are noticed later";
 
-pub(super) fn check_workers(status: &Status) -> CheckGroup {
-    let mut group = CheckGroup::new(WORKERS_GROUP);
+pub(super) fn check_workers(group: &mut CheckGroup, status: &Status) {
     let Some(engine) = &status.engine else {
         let fix = "`mux run -e 'return 1'` starts one";
         group.note("no worker has started yet", Some(fix));
-        return group;
+        return;
     };
     match engine.as_str() {
         "quickjs" => group.warn(
@@ -92,7 +89,7 @@ pub(super) fn check_workers(status: &Status) -> CheckGroup {
     }
     let walls = &status.workers.layers;
     if cfg!(target_os = "linux") {
-        check_linux_layers(&mut group, walls);
+        check_linux_layers(group, walls);
     } else if walls.is_empty() {
         group.warn(
             "only the engine confines a program: there are no sandbox layers for this system yet",
@@ -117,7 +114,6 @@ pub(super) fn check_workers(status: &Status) -> CheckGroup {
             None,
         );
     }
-    group
 }
 
 fn check_linux_layers(group: &mut CheckGroup, walls: &[String]) {
@@ -158,7 +154,7 @@ mod tests {
             .iter()
             .map(|wall| wall.layer.to_owned())
             .collect();
-        let mut group = CheckGroup::new(WORKERS_GROUP);
+        let mut group = CheckGroup::new("workers");
         check_linux_layers(&mut group, &all);
         assert_eq!(group.checks.len(), 1);
         assert_eq!(group.checks[0].verdict, CheckVerdict::Ok);
@@ -170,7 +166,7 @@ mod tests {
                 *wall = "landlock (partly)".into();
             }
         }
-        let mut group = CheckGroup::new(WORKERS_GROUP);
+        let mut group = CheckGroup::new("workers");
         check_linux_layers(&mut group, &some);
         let messages: Vec<_> = group.checks.iter().map(|c| &c.message).collect();
         assert_eq!(
@@ -184,7 +180,7 @@ mod tests {
         let fix = group.checks[0].fix.as_ref().unwrap();
         assert!(fix.contains("Linux 5.13"), "{fix}");
 
-        let mut group = CheckGroup::new(WORKERS_GROUP);
+        let mut group = CheckGroup::new("workers");
         check_linux_layers(&mut group, &[]);
         assert_eq!(group.checks.len(), SANDBOX_LAYERS.len());
     }
