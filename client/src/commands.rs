@@ -16,7 +16,6 @@ mod import;
 mod init;
 mod input;
 mod install;
-mod log_filter_args;
 mod login;
 mod logs;
 mod man;

@@ -158,6 +158,12 @@ fn mcp_level(text: &str) -> Option<LogLevel> {
     }
 }
 
+/// Whether `wanted` is the run's id, or the number after the dash of the id.
+pub(crate) fn matches_run(id: &str, wanted: &str) -> bool {
+    let number = id.rsplit_once('-').map(|(_, number)| number);
+    !id.is_empty() && (id == wanted || number == Some(wanted))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,5 +260,13 @@ mod tests {
         }
         let long = LogLine::parse_log_line(&LogSource::Daemon, b"abc", 10_000_000);
         assert_eq!(long.bytes, Some(10_000_000));
+    }
+
+    #[test]
+    fn run_is_matched_by_its_id_or_number() {
+        assert!(matches_run("f3a-12", "12") && matches_run("f3a-12", "f3a-12"));
+        assert!(
+            !matches_run("f3a-12", "2") && !matches_run("f3a-12", "f3a") && !matches_run("", "")
+        );
     }
 }

@@ -1,12 +1,16 @@
 //! Arguments of `mux audit`.
 
+use std::time::SystemTime;
+
 use clap::Args as ClapArgs;
+
+use super::timeout::parse_since;
 
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct AuditArgs {
     /// Print only entries since an age such as 1h or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
-    #[arg(long, value_name = "TIME|DATE")]
-    pub(crate) since: Option<String>,
+    #[arg(long, value_name = "TIME|DATE", value_parser = parse_since)]
+    pub(crate) since: Option<SystemTime>,
     /// Print only calls of matching tools
     #[arg(long, value_name = "GLOB")]
     pub(crate) tool: Option<String>,

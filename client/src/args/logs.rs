@@ -1,7 +1,11 @@
 //! Arguments of `mux logs` and `mux servers logs`.
 
+use std::time::SystemTime;
+
 use clap::{Args as ClapArgs, ValueEnum};
 use serde::Serialize;
+
+use super::timeout::parse_since;
 
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
@@ -32,8 +36,8 @@ pub(crate) struct LogLinesArgs {
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<LogLevel>,
     /// Print only lines since an age such as 1h or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
-    #[arg(long, value_name = "TIME|DATE")]
-    pub(crate) since: Option<String>,
+    #[arg(long, value_name = "TIME|DATE", value_parser = parse_since)]
+    pub(crate) since: Option<SystemTime>,
 }
 
 /// Log levels, from the least severe to the most severe.

@@ -1,6 +1,11 @@
 //! Times on the command line.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{
+    ops::RangeInclusive,
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, Local, NaiveDate, NaiveDateTime};
 
 /// The wall time that the daemon accepts for a run.
 const RUN_TIMEOUT_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(5);
@@ -32,9 +37,51 @@ pub(super) fn parse_run_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A duration before now, or a date with or without a time of day, local unless it has an offset.
+pub(super) fn parse_since(text: &str) -> Result<SystemTime, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let then = SystemTime::now().checked_sub(ago);
+        return then.ok_or_else(|| "it is too long ago".into());
+    }
+    parse_date(text)
+        .ok_or_else(|| "it must be an age such as 1h or a date such as 2026-11-22".into())
+}
+
+fn parse_date(text: &str) -> Option<SystemTime> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Some(at.into());
+    }
+    let text = text.replacen(' ', "T", 1);
+    let midnight = NaiveDate::parse_from_str(&text, "%Y-%m-%d")
+        .ok()
+        .and_then(|day| day.and_hms_opt(0, 0, 0));
+    let mut formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"].into_iter();
+    let at = midnight
+        .or_else(|| formats.find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()))?;
+    Some(at.and_local_timezone(Local).earliest()?.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn since_accepts_durations_and_dates() {
+        let day = parse_since("2026-11-22").unwrap();
+        for text in [
+            "2026-11-22T00:00",
+            "2026-11-22 00:00:00",
+            "2026-11-22T00:00:00.000",
+        ] {
+            assert_eq!(parse_since(text).unwrap(), day, "{text}");
+        }
+        let noon = parse_since("2026-11-22T12:00:00Z").unwrap();
+        assert_eq!(parse_since("2026-11-22T13:00:00+01:00").unwrap(), noon);
+        assert!(parse_since("1h").unwrap() < SystemTime::now());
+        for text in ["", "yesterday", "2026-13-01"] {
+            assert!(parse_since(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn number_without_a_unit_is_in_seconds() {

@@ -13,10 +13,7 @@ use std::{process::ExitCode, time::Duration};
 use mux_proto::{Error, Kind, endpoint::Dirs};
 use serde_json::Value;
 
-use self::{
-    audit_files::{AuditFile, AuditTail, list_audit_files},
-    audit_filter::AuditFilter,
-};
+use self::audit_files::{AuditFile, AuditTail, list_audit_files};
 use super::{CommandResult, UsageMistake, resolve_dirs, wait_for_ctrl_c};
 use crate::{args, render};
 
@@ -30,8 +27,6 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
         let message = "--json prints one document, and --follow never ends";
         return Err(UsageMistake::new(message, "omit one of them").into());
     }
-    let wanted = AuditFilter::of(args)
-        .map_err(|problem| UsageMistake::new(problem, "see `mux audit --help`"))?;
     let folder = resolve_dirs()?.audit();
     let files = list_audit_files(&folder);
     let Some(latest) = files.last() else {
@@ -46,7 +41,7 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
         (None, None) => DEFAULT_AUDIT_LINES,
     };
     let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
-    let past = read_past_entries(&files, &wanted, most).map_err(failed)?;
+    let past = read_past_entries(&files, args, most).map_err(failed)?;
     render::audit(&past.entries, past.torn, json);
     if !args.follow {
         return Ok(ExitCode::SUCCESS);
@@ -54,7 +49,7 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
     let mut tail = AuditTail::open_at(&folder, latest, past.read).map_err(failed)?;
     loop {
         for line in tail.read_new_lines().map_err(failed)? {
-            if let Some(entry) = wanted.parse_match(&line).flatten() {
+            if let Some(entry) = args.parse_match(&line).flatten() {
                 render::audit_entry(&entry);
             }
         }
@@ -85,7 +80,7 @@ struct PastEntries {
 
 fn read_past_entries(
     files: &[AuditFile],
-    wanted: &AuditFilter,
+    wanted: &args::AuditArgs,
     most: usize,
 ) -> std::io::Result<PastEntries> {
     let mut pieces = Vec::new();

@@ -13,10 +13,9 @@ use mux_proto::{Error, Kind, endpoint::Dirs};
 
 use self::{
     log_files::{LogSelection, is_log_of_server, select_logs},
-    log_filter::LogFilter,
     log_tail::LogTail,
 };
-use super::{CommandFailure, CommandResult, UsageMistake, audit, resolve_dirs, wait_for_ctrl_c};
+use super::{CommandFailure, CommandResult, audit, resolve_dirs, wait_for_ctrl_c};
 use crate::{
     args,
     log_line::{LogLine, LogSource},
@@ -55,7 +54,12 @@ pub(crate) fn last_lines_of_server(
     let dirs = resolve_dirs()?;
     require_logs(&dirs, of, false)?;
     let mut tails = open_tails(&dirs, of);
-    Ok(read_past(&mut tails, &LogFilter::default(), most, false)?)
+    Ok(read_past(
+        &mut tails,
+        &args::LogLinesArgs::default(),
+        most,
+        false,
+    )?)
 }
 
 fn open_tails(dirs: &Dirs, of: LogSelection<'_>) -> Vec<LogTail> {
@@ -66,7 +70,7 @@ fn open_tails(dirs: &Dirs, of: LogSelection<'_>) -> Vec<LogTail> {
 /// The latest `most` lines of several logs.
 fn read_past(
     tails: &mut [LogTail],
-    wanted: &LogFilter,
+    wanted: &args::LogLinesArgs,
     most: usize,
     follows: bool,
 ) -> Result<Vec<LogLine>, Error> {
@@ -84,8 +88,6 @@ fn read_failure(error: &std::io::Error) -> Error {
 }
 
 async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) -> CommandResult {
-    let wanted = LogFilter::of(args)
-        .map_err(|problem| UsageMistake::new(problem, "see `mux logs --help`"))?;
     let dirs = resolve_dirs()?;
     require_logs(&dirs, of, args.follow)?;
     let most = match (args.lines, &args.since) {
@@ -94,7 +96,7 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         (None, None) => DEFAULT_LOG_LINES,
     };
     let mut tails = open_tails(&dirs, of);
-    render::logs(&read_past(&mut tails, &wanted, most, args.follow)?, json);
+    render::logs(&read_past(&mut tails, args, most, args.follow)?, json);
     if let (Some(run), false) = (&args.run, json)
         && audit::has_audit_log(&dirs)
     {
@@ -113,7 +115,7 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
         let mut logs = Vec::new();
         for tail in &mut tails {
             let mut added = tail.read_appended().map_err(|error| read_failure(&error))?;
-            added.retain(|line| wanted.matches_line(line));
+            added.retain(|line| args.matches_line(line));
             logs.push(added);
         }
         render::logs(&merge_logs(logs), json);

@@ -1,39 +1,17 @@
-//! Filters audit log entries by the options of `mux audit`. Pure, except for the clock.
+//! Filters audit log entries by the options of `mux audit`. Pure.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use mux_typegen::names::{display_path, spell};
 use serde_json::Value;
 use wildmatch::WildMatch;
 
-use super::super::log_filter_args::{matches_run, parse_since};
-use crate::args;
+use crate::{args, log_line::matches_run};
 
 /// The value of `--outcome` for all calls that did not succeed.
 const FAILED_OUTCOME: &str = "failed";
 
-#[derive(Debug, Default)]
-pub(super) struct AuditFilter {
-    since: Option<SystemTime>,
-    tool: Option<String>,
-    server: Option<String>,
-    agent: Option<String>,
-    run: Option<String>,
-    outcome: Option<String>,
-}
-
-impl AuditFilter {
-    pub(super) fn of(args: &args::AuditArgs) -> Result<Self, String> {
-        Ok(Self {
-            since: args.since.as_deref().map(parse_since).transpose()?,
-            tool: args.tool.clone(),
-            server: args.server.clone(),
-            agent: args.agent.clone(),
-            run: args.run.clone(),
-            outcome: args.outcome.clone(),
-        })
-    }
-
+impl args::AuditArgs {
     /// Returns true if an entry written before `before`, in milliseconds since 1970, can match.
     pub(super) fn may_match_before(&self, before: u64) -> bool {
         let before = UNIX_EPOCH + Duration::from_millis(before);
@@ -112,11 +90,11 @@ mod tests {
         let line = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"call","path":"a.b","agent":"s","run":"f-12","outcome":"denied"}"#;
         let deed = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"login","subject":"a"}"#;
         let audit = args::AuditArgs::default;
-        let of = |name: &str, value: &str| {
-            let value = Some(value.to_owned());
+        let of = |name: &str, text: &str| {
+            let value = Some(text.to_owned());
             match name {
                 "since" => args::AuditArgs {
-                    since: value,
+                    since: humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok(),
                     ..audit()
                 },
                 "tool" => args::AuditArgs {
@@ -151,7 +129,7 @@ mod tests {
             ("outcome", "failed", true),
             ("outcome", "ok", false),
         ] {
-            let wanted = AuditFilter::of(&of(name, value)).unwrap();
+            let wanted = of(name, value);
             assert_eq!(
                 wanted.parse_match(line).unwrap().is_some(),
                 is_wanted,
@@ -169,14 +147,14 @@ mod tests {
             ("my_server.get_*", true),
             ("my_server.get-it", false),
         ] {
-            let wanted = AuditFilter::of(&of("tool", glob)).unwrap();
+            let wanted = of("tool", glob);
             assert_eq!(
                 wanted.parse_match(&called).unwrap().is_some(),
                 is_wanted,
                 "{glob}"
             );
         }
-        let all = AuditFilter::default();
+        let all = audit();
         assert!(all.parse_match(deed).unwrap().is_some());
         for torn in ["", "{\"at\":\"2026", "[]", "{\"at\":\"now\"}"] {
             assert!(all.parse_match(torn).is_none(), "{torn}");

@@ -25,7 +25,7 @@ fn latest_entries_of_several_files_are_in_order_and_torn_lines_are_skipped() {
     let files = list_audit_files(home.path());
     let paths = |most| {
         let PastEntries { entries, torn, .. } =
-            read_past_entries(&files, &AuditFilter::default(), most).unwrap();
+            read_past_entries(&files, &args::AuditArgs::default(), most).unwrap();
         let paths = entries
             .iter()
             .map(|entry| entry["path"].as_str().unwrap().to_owned());

@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    log_files::{FileIdentity, LogFileSet},
-    log_filter::LogFilter,
+use super::log_files::{FileIdentity, LogFileSet};
+use crate::{
+    args::LogLinesArgs,
+    log_line::{LineContext, LogLine},
 };
-use crate::log_line::{LineContext, LogLine};
 
 /// The rest of a longer line is dropped.
 const MAX_LINE_BYTES: usize = 16 << 10;
@@ -59,7 +59,7 @@ impl LogTail {
     /// Whole files are read, the newest first: log rotation limits their size.
     pub(super) fn read_past(
         &mut self,
-        wanted: &LogFilter,
+        wanted: &LogLinesArgs,
         most: usize,
         follows: bool,
     ) -> io::Result<Vec<LogLine>> {
@@ -247,7 +247,6 @@ mod tests {
         super::log_files::{LogSelection, select_logs},
         *,
     };
-    use crate::args::LogLinesArgs;
 
     struct Home {
         _folder: tempfile::TempDir,
@@ -265,7 +264,7 @@ mod tests {
             }
             let family = select_logs(&dirs, LogSelection::All).remove(0);
             let mut tail = LogTail::new(family);
-            tail.read_past(&LogFilter::default(), 0, true).unwrap();
+            tail.read_past(&LogLinesArgs::default(), 0, true).unwrap();
             Self {
                 _folder: home,
                 logs: dirs.logs(),
@@ -407,7 +406,7 @@ mod tests {
                 ("muxd.log", &format!("{c} INFO three\nhal")),
             ],
         );
-        let all = LogFilter::default();
+        let all = LogLinesArgs::default();
         let look = |most, follows| {
             let mut tail = LogTail::new(family.clone());
             tail.read_past(&all, most, follows).unwrap()
@@ -423,10 +422,9 @@ mod tests {
         assert_eq!(texts(&look(1, false)), ["hal"]);
         assert!(texts(&look(0, true)).is_empty());
         let since = LogLinesArgs {
-            since: Some(b),
+            since: humantime::parse_rfc3339(&b).ok(),
             ..LogLinesArgs::default()
         };
-        let since = LogFilter::of(&since).unwrap();
         let mut tail = LogTail::new(family);
         let found = tail.read_past(&since, usize::MAX, true).unwrap();
         assert_eq!(texts(&found), ["two", "  of two", "three"]);
@@ -437,7 +435,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let family = family(home.path(), &[("muxd.log", "")]);
         let mut tail = LogTail::new(family);
-        let past = tail.read_past(&LogFilter::default(), 5, true);
+        let past = tail.read_past(&LogLinesArgs::default(), 5, true);
         assert!(past.unwrap().is_empty());
     }
 }

@@ -13,7 +13,8 @@ use proptest::{
 };
 use serde_json::{Value, json};
 
-use super::super::{AuditFilter, AuditTail, audit_files::list_audit_files, read_past_entries};
+use super::super::{AuditTail, audit_files::list_audit_files, read_past_entries};
+use crate::args::AuditArgs;
 
 const TOKENS: &[&str] = &[
     "\r", "\"", "{", "}", "\0", "null", "\"at\":1", "\u{2028}", "[", "1e999",
@@ -61,7 +62,7 @@ fn fuzz_damaged_line_of_the_audit_log_costs_itself() {
             text.extend(torn.as_bytes());
             fs::write(&path, &text).unwrap();
             let files = list_audit_files(home.path());
-            let past = read_past_entries(&files, &AuditFilter::default(), usize::MAX).unwrap();
+            let past = read_past_entries(&files, &AuditArgs::default(), usize::MAX).unwrap();
             prop_assert_eq!(past.read, whole);
             for (index, entry) in entries.iter().enumerate() {
                 if index != which || damages.is_empty() {
