@@ -69,7 +69,7 @@
 //! reads the agent's workspace. Each request is one of the `pending_jobs`, which `question_router` registers under the
 //! run or call that it makes. `notice_follower` routes progress, logs and questions to it (`progress_sender`,
 //! `subscribers`). `question_messages` puts the server's name above its question. `tool_results` and `transcript`
-//! render a run or call for the agent. `stdin_end` detects the end of standard input.
+//! render a run or call for the agent.
 //!
 //! # `mux ui`
 //!

@@ -31,7 +31,6 @@ mod result_reader;
 mod roots;
 mod run_texts;
 mod runs_without_stored_values;
-mod stdin_end;
 mod subscriptions;
 mod tool_results;
 mod transcript;
@@ -41,11 +40,10 @@ use std::path::PathBuf;
 
 use mux_proto::{Error, endpoint::Dirs};
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
-
-use tokio_util::sync::CancellationToken;
+use tokio_util::{io::InspectReader, sync::CancellationToken};
 
 pub(crate) use self::profiles::AgentProfile;
-use self::{daemon_link::DaemonLink, mcp_server::MuxMcpServer, stdin_end::EndDetectingReader};
+use self::{daemon_link::DaemonLink, mcp_server::MuxMcpServer};
 use crate::exit;
 
 /// Which tools this server shows, and for which agent.
@@ -87,8 +85,14 @@ pub(crate) async fn serve_mcp(
     let over = CancellationToken::new();
     let face = MuxMcpServer::new(options, link, over.clone());
     let (input, output) = agent_stdio::open_agent_stdio();
-    let stdio = (EndDetectingReader::new(input, over), output);
-    let service = match serve_server(face, stdio).await {
+    // rmcp lets pending requests finish for a while after the agent has closed the connection. A
+    // `subscriptions/listen` request would never finish, and ends with this token.
+    let input = InspectReader::new(input, move |read| {
+        if read.is_empty() {
+            over.cancel();
+        }
+    });
+    let service = match serve_server(face, (input, output)).await {
         Ok(service) => service,
         // The agent closed the connection without a message.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -1,22 +1,15 @@
 //! A pipe is opened again, which gives it separate flags. A socket is used with calls that do not block.
 
 use std::{
-    fs::OpenOptions,
     io,
-    os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
-        unix::fs::OpenOptionsExt,
-    },
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
-use nix::{
-    fcntl::OFlag,
-    sys::{
-        socket::{MsgFlags, recv, send},
-        stat::{SFlag, fstat},
-    },
+use nix::sys::{
+    socket::{MsgFlags, recv, send},
+    stat::{SFlag, fstat},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf, unix::AsyncFd},
@@ -28,37 +21,32 @@ use super::{AgentInput, AgentOutput};
 /// `None` for a file or a terminal, and for a pipe that may not be opened.
 pub(super) fn open_input() -> Option<AgentInput> {
     let input = io::stdin();
-    match file_kind(&input)? {
-        SFlag::S_IFIFO => {
-            let pipe = reopen(&input, OpenOptions::new().read(true))?;
-            Some(Box::new(pipe::Receiver::from_owned_fd(pipe).ok()?))
-        }
-        SFlag::S_IFSOCK => Some(Box::new(SharedSocket::of(&input)?)),
-        _ => None,
+    if is_socket(&input) {
+        return Some(Box::new(SharedSocket::of(&input)?));
     }
+    let pipe = pipe::OpenOptions::new().open_receiver(reopening_path(&input));
+    Some(Box::new(pipe.ok()?))
 }
 
 pub(super) fn open_output() -> Option<AgentOutput> {
     let output = io::stdout();
-    match file_kind(&output)? {
-        SFlag::S_IFIFO => {
-            let pipe = reopen(&output, OpenOptions::new().write(true))?;
-            Some(Box::new(pipe::Sender::from_owned_fd(pipe).ok()?))
-        }
-        SFlag::S_IFSOCK => Some(Box::new(SharedSocket::of(&output)?)),
-        _ => None,
+    if is_socket(&output) {
+        return Some(Box::new(SharedSocket::of(&output)?));
     }
+    let pipe = pipe::OpenOptions::new().open_sender(reopening_path(&output));
+    Some(Box::new(pipe.ok()?))
 }
 
-fn file_kind(fd: &impl AsFd) -> Option<SFlag> {
-    let mode = SFlag::from_bits_truncate(fstat(fd).ok()?.st_mode);
-    Some(mode & SFlag::S_IFMT)
+fn is_socket(fd: &impl AsFd) -> bool {
+    let mode = fstat(fd).map_or(SFlag::empty(), |found| {
+        SFlag::from_bits_truncate(found.st_mode)
+    });
+    mode & SFlag::S_IFMT == SFlag::S_IFSOCK
 }
 
-fn reopen(fd: &impl AsFd, options: &mut OpenOptions) -> Option<OwnedFd> {
-    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-    let opened = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
-    Some(opened.ok()?.into())
+/// The file that gives a pipe separate flags when it is opened.
+fn reopening_path(fd: &impl AsFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }
 
 /// A stream socket in blocking mode.
@@ -123,6 +111,7 @@ impl AsyncWrite for SharedSocket {
 mod tests {
     use std::os::unix::net::UnixStream;
 
+    use nix::fcntl::OFlag;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -146,13 +135,15 @@ mod tests {
     #[tokio::test]
     async fn reopened_pipe_leaves_the_inherited_one_in_blocking_mode() {
         let (reader, writer) = std::io::pipe().unwrap();
-        let opened = reopen(&writer, OpenOptions::new().write(true)).unwrap();
-        let mut sender = pipe::Sender::from_owned_fd(opened).unwrap();
+        let mut sender = pipe::OpenOptions::new()
+            .open_sender(reopening_path(&writer))
+            .unwrap();
         let flags = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_GETFL).unwrap();
         assert!(!OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK));
-        assert_eq!(file_kind(&reader), Some(SFlag::S_IFIFO));
-        let opened = reopen(&reader, OpenOptions::new().read(true)).unwrap();
-        let mut receiver = pipe::Receiver::from_owned_fd(opened).unwrap();
+        assert!(!is_socket(&reader));
+        let mut receiver = pipe::OpenOptions::new()
+            .open_receiver(reopening_path(&reader))
+            .unwrap();
         sender.write_all(b"line\n").await.unwrap();
         drop((sender, writer));
         let mut text = String::new();
