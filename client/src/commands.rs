@@ -71,7 +71,9 @@ use crate::{
     completion, exit,
     process_environment::{OWN_HOME, client_identity, env_path, resolve_dirs},
     render::{self, ProgramListing},
-    request_timeouts::{CALL_TIMEOUT, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT},
+    request_timeouts::{
+        CALL_TIMEOUT, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, within_server_start,
+    },
 };
 
 /// Why a command failed, with the source that the failure points into.

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use mux_typegen::names::spell;
 use serde_json::{Value, json};
 
 use super::{
@@ -94,6 +95,16 @@ impl ConfigDocument {
         name: &str,
     ) -> Option<&Value> {
         self.find_value(section)?.as_object()?.get(name)
+    }
+
+    /// The entry whose name programs spell like this one.
+    pub(crate) fn find_spelled_entry(
+        &self,
+        section: &[impl AsRef<str>],
+        name: &str,
+    ) -> Option<(&str, &Value)> {
+        let mut entries = self.section_entries(section).into_iter();
+        entries.find(|(known, _)| spell(known) == spell(name))
     }
 
     /// The document with this entry added. If an entry of this name exists, its other keys are kept.

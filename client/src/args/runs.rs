@@ -61,7 +61,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) parts: SavePartsArgs,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 #[group(skip)]
 pub(crate) struct SavePartsArgs {
     /// Write the parts that the program emits (images, audio, text, resources) to new files in this directory

@@ -134,10 +134,8 @@ pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult 
         id: args.id,
         detach: args.detach,
     };
-    let resumed = session
-        .client
-        .resume_run(within_seconds(30), request)
-        .await??;
+    let resumed = session.client.resume_run(within_seconds(30), request);
+    let resumed = resumed.await??;
     if args.detach {
         return Ok(render::detached(&resumed.run, json));
     }

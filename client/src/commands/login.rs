@@ -7,14 +7,12 @@ use std::io::{self, IsTerminal};
 use mux_client::{Session, within_seconds};
 use mux_proto::{
     Error, Kind, LoginFinishRequest, LoginRequest, LoginStarted, LoginState, LoginWaitRequest,
-    transport,
 };
-use mux_typegen::names::spell;
 use serde_json::{Value, json};
 
 use super::{
-    CommandFailure, CommandResult, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, browser,
-    config::change::ConfigSource, connect_or_start, repeated_edit::repeat_edit,
+    CommandFailure, CommandResult, LOGIN_TIMEOUT_SECS, browser, config::change::ConfigSource,
+    connect_or_start, repeated_edit::repeat_edit, within_server_start,
 };
 use crate::{
     args, exit,
@@ -137,9 +135,7 @@ async fn set_key(server: &str, key: &EntryKey<'_>, json: bool) -> Result<(), Com
 async fn write_key(server: &str, key: &EntryKey<'_>) -> Result<ConfigEdit, CommandFailure> {
     let source = ConfigSource::read()?;
     let document = source.document()?;
-    let entries = document.section_entries(&["servers"]).into_iter();
-    let mut entries = entries.filter(|(name, _)| spell(name) == spell(server));
-    let Some((name, entry)) = entries.next() else {
+    let Some((name, entry)) = document.find_spelled_entry(&["servers"], server) else {
         let message = format!("config.toml has no server `{server}`");
         let error = Error::new(Kind::NotFound, message);
         let hint = format!(
@@ -158,9 +154,7 @@ async fn write_key(server: &str, key: &EntryKey<'_>) -> Result<ConfigEdit, Comma
 
 pub(super) async fn logout(server: String, json: bool) -> CommandResult {
     let session = connect_or_start().await?;
-    let ended = session
-        .client
-        .logout(transport::within(SERVER_START_TIMEOUT), server);
+    let ended = session.client.logout(within_server_start(), server);
     let ended = ended.await??;
     Ok(render::show(&ended, json, render::logged_out))
 }

@@ -3,15 +3,15 @@
 use mux_client::{Session, within_seconds};
 use mux_proto::{
     Error, Held, Kind, OfferKind, OfferList, OffersRequest, PromptRequest, ResourceRequest,
-    transport,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT, UsageMistake,
+    CommandFailure, CommandResult, UsageMistake,
     call::{CallArguments, parse_arguments},
     connect_or_start,
     part_files::{load_held_value, prepare_parts_dir, save_parts},
+    within_server_start,
 };
 use crate::{args, render};
 
@@ -43,9 +43,8 @@ pub(super) async fn resources(args: args::ResourcesArgs, json: bool) -> CommandR
         meta: Map::new(),
     };
     let what = format!("reading {}", request.uri);
-    let within = transport::within(SERVER_START_TIMEOUT);
     let server = request.server.clone();
-    let answer = session.client.read_resource(within, request);
+    let answer = session.client.read_resource(within_server_start(), request);
     let answer = render::with_spinner(&what, json, answer).await?;
     let held = answer.map_err(|error| with_list_command(error, "resources", &server))?;
     let contents = load_held_value(&session, &held).await?;
@@ -82,9 +81,8 @@ pub(super) async fn prompts(args: args::PromptsArgs, json: bool) -> CommandResul
         meta: Map::new(),
     };
     let what = format!("getting {}", request.name);
-    let within = transport::within(SERVER_START_TIMEOUT);
     let server = request.server.clone();
-    let answer = session.client.get_prompt(within, request);
+    let answer = session.client.get_prompt(within_server_start(), request);
     let answer = render::with_spinner(&what, json, answer).await?;
     let held = answer.map_err(|error| with_list_command(error, "prompts", &server))?;
     if json {
@@ -134,7 +132,6 @@ async fn list_offers(
         server,
         wait_ms: None,
     };
-    let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.offers(within, request);
+    let answer = session.client.offers(within_server_start(), request);
     Ok(render::with_spinner("asking the servers", json, answer).await??)
 }

@@ -4,13 +4,13 @@
 
 use mux_client::Session;
 use mux_proto::{
-    AcceptPinsRequest, Error, Kind, PinInfo, PinList, PinStanding, PinsRequest, SeenTool, transport,
+    AcceptPinsRequest, Error, Kind, PinInfo, PinList, PinStanding, PinsRequest, SeenTool,
 };
 
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT,
+    CommandFailure, CommandResult,
     confirm::{DefaultAnswer, confirm},
-    connect_or_start,
+    connect_or_start, within_server_start,
 };
 use crate::{
     args,
@@ -53,16 +53,9 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
         server: list.server.clone(),
         tools: seen.collect(),
     };
-    let accepted = session
-        .client
-        .accept_pins(transport::within(SERVER_START_TIMEOUT), request)
-        .await??;
-    Ok(render::accepted(
-        &list.server,
-        &wanted,
-        accepted.tools,
-        json,
-    ))
+    let answer = session.client.accept_pins(within_server_start(), request);
+    let count = answer.await??.tools;
+    Ok(render::accepted(&list.server, &wanted, count, json))
 }
 
 async fn fetch_pins(
@@ -72,8 +65,8 @@ async fn fetch_pins(
     json: bool,
 ) -> Result<PinList, CommandFailure> {
     let what = format!("asking {server} for its tools");
-    let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.pins(within, PinsRequest { server, current });
+    let request = PinsRequest { server, current };
+    let answer = session.client.pins(within_server_start(), request);
     Ok(render::with_spinner(&what, json, answer).await??)
 }
 

@@ -91,9 +91,8 @@ async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
         None => std::fs::canonicalize(&dir).unwrap_or(dir),
     };
     let revoked = ask(async |client| {
-        client
-            .revoke_project(within_seconds(60), root.clone())
-            .await
+        let within = within_seconds(60);
+        client.revoke_project(within, root.clone()).await
     });
     let revoked = revoked.await?;
     Ok(render::show(&revoked, json, |revoked| {

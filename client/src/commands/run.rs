@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use mux_client::{Session, within_seconds};
-use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
+use mux_proto::{CheckRequest, Language, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
@@ -26,6 +26,15 @@ const PROGRAM_INPUT: InputWording = InputWording {
 
 pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
     let listing = program_source::read_source(&args.source)?;
+    run_program(args, listing, Language::default(), json).await
+}
+
+pub(super) async fn run_program(
+    args: args::RunArgs,
+    listing: ProgramListing,
+    language: Language,
+    json: bool,
+) -> CommandResult {
     let input = read_program_input(&args.input, &args.source)?;
     let silent = json || args.source.is_stdin() || input::takes_stdin(&args.input);
     let at_end = RunEndActions {
@@ -37,6 +46,7 @@ pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
     let request = RunRequest {
         source: listing.text.clone(),
         name: program_source::file_name(&args.source),
+        language,
         input: input.into(),
         traceparent,
         tracestate,
@@ -80,10 +90,7 @@ impl RunEndActions {
 }
 
 /// The value of `--input`.
-pub(super) fn read_program_input(
-    words: &[String],
-    source: &args::SourceArgs,
-) -> Result<Value, UsageMistake> {
+fn read_program_input(words: &[String], source: &args::SourceArgs) -> Result<Value, UsageMistake> {
     if source.is_stdin() && input::takes_stdin(words) {
         let message = "standard input is the program, so it cannot also be --input";
         return Err(UsageMistake::new(message, "use a file for one of them"));
@@ -192,10 +199,7 @@ pub(super) async fn check_source(args: args::SourceArgs, json: bool) -> CommandR
     let request = CheckRequest {
         source: listing.text.clone(),
     };
-    let found = connect_or_start()
-        .await?
-        .client
-        .check(within_seconds(30), request)
-        .await??;
+    let session = connect_or_start().await?;
+    let found = session.client.check(within_seconds(30), request).await??;
     Ok(render::diagnostics(&found, &listing, json))
 }

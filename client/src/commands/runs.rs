@@ -114,11 +114,8 @@ async fn fetch_events(session: &Session, run: &str) -> Result<Vec<Event>, Comman
             after: events.last().map_or(0, |event| event.seq),
             wait_ms: 0,
         };
-        let page = session
-            .client
-            .events(within_seconds(30), request)
-            .await??
-            .events;
+        let page = session.client.events(within_seconds(30), request);
+        let page = page.await??.events;
         let over = page
             .last()
             .is_none_or(|event| matches!(event.event, EventKind::Ended { .. }));

@@ -10,6 +10,7 @@ use std::{
 
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind, SecretText, SetSecretRequest};
+use tarpc::context::Context;
 use tokio::sync::oneshot;
 
 use super::{
@@ -17,8 +18,6 @@ use super::{
 };
 use crate::{args, args::SecretsCommand, render};
 
-/// Seconds. A keyring may ask the user to unlock it.
-const SECRETS_TIMEOUT_SECS: u64 = 60;
 /// Maximum bytes read of a value, far more than the daemon accepts.
 const MAX_SECRET_BYTES: u64 = 1 << 20;
 
@@ -30,8 +29,12 @@ pub(super) async fn secrets(args: args::SecretsArgs, json: bool) -> CommandResul
     }
 }
 
+/// A keyring may ask the user to unlock it.
+fn within() -> Context {
+    within_seconds(60)
+}
+
 async fn list_secrets(json: bool) -> CommandResult {
-    let within = || within_seconds(SECRETS_TIMEOUT_SECS);
     let list = ask(async |client| client.list_secrets(within()).await).await?;
     Ok(render::show(&list, json, render::secrets))
 }
@@ -61,19 +64,13 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
         value: SecretText(value),
     };
     let session = connect_or_start().await?;
-    let answer = session
-        .client
-        .set_secret(within_seconds(SECRETS_TIMEOUT_SECS), request);
-    let info = answer.await??;
+    let info = session.client.set_secret(within(), request).await??;
     Ok(render::show(&info, json, render::secret_set))
 }
 
 async fn remove_secret(name: String, json: bool) -> CommandResult {
     let session = connect_or_start().await?;
-    let answer = session
-        .client
-        .remove_secret(within_seconds(SECRETS_TIMEOUT_SECS), name);
-    let removed = answer.await??;
+    let removed = session.client.remove_secret(within(), name).await??;
     if !removed.was_set {
         let message = format!("there is no secret {}", removed.name);
         return Err(Error::new(Kind::NotFound, message)

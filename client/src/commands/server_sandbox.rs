@@ -7,7 +7,6 @@ use std::{io, time::Duration};
 
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind, SandboxSuggestion, SuggestSandboxRequest, transport};
-use mux_typegen::names::spell;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
@@ -33,10 +32,8 @@ pub(super) async fn sandbox(args: ServerSandboxArgs, json: bool) -> CommandResul
         None
     };
     let server = args.server.clone();
-    let profile = session
-        .client
-        .sandbox(within_seconds(60), server.clone())
-        .await??;
+    let profile = session.client.sandbox(within_seconds(60), server.clone());
+    let profile = profile.await??;
     if !args.suggest {
         return Ok(render::show(&profile, json, render::sandbox_profile));
     }
@@ -96,11 +93,8 @@ async fn write_suggestion(
 }
 
 fn entry_name(document: &ConfigDocument, server: &str) -> Option<String> {
-    let entries = document.section_entries(&[SECTION]).into_iter();
-    let mut names = entries.map(|(name, _)| name);
-    names
-        .find(|name| spell(name) == spell(server))
-        .map(str::to_owned)
+    let (name, _) = document.find_spelled_entry(&[SECTION], server)?;
+    Some(name.to_owned())
 }
 
 fn entry_to_write(server: &str) -> Result<String, CommandFailure> {

@@ -6,19 +6,20 @@
 mod server_entry;
 
 use mux_client::within_seconds;
-use mux_proto::{Kind, ServerInfo, transport};
+use mux_proto::{Kind, ServerInfo};
 use serde_json::json;
 
 pub(super) use self::server_entry::{
     absolute_program, build_server_entry, current_dir, parse_definition,
 };
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT, UsageMistake,
+    CommandFailure, CommandResult, UsageMistake,
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{SERVER_IDENTITY_KEYS, overwrite_entry, withhold_secrets},
     install::agent_places,
     repeated_edit::repeat_edit,
+    within_server_start,
 };
 use crate::{
     args,
@@ -145,7 +146,7 @@ fn equal_entry(
 /// Opens a session of the server and waits until it is ready, as `mux servers restart` does. `verb` is what was done.
 async fn connect_once(server: &str, verb: &str) -> Result<ServerInfo, CommandFailure> {
     let session = connect_or_start().await?;
-    let within = transport::within(SERVER_START_TIMEOUT);
+    let within = within_server_start();
     let opened = session.client.restart_server(within, server.to_owned());
     let mut error = match opened.await? {
         Ok(info) => return Ok(info),

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use mux_client::{Session, within_seconds};
-use mux_proto::{Error, Kind, RefreshedSource, ServerInfo, ToolsRequest, transport};
+use mux_proto::{Error, Kind, RefreshedSource, ServerInfo, ToolsRequest};
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT,
+    CommandFailure, CommandResult,
     config_edit::{ConfigFiles, edit_verb},
     connect_or_start,
     import::{
@@ -18,6 +18,7 @@ use super::{
     },
     repeated_edit::repeat_edit,
     servers::{SOURCES_SECTION, absolute_program, current_dir, remove_entry},
+    within_server_start,
 };
 use crate::{
     args::{self, SourceAddArgs, SourcesCommand},
@@ -184,10 +185,8 @@ async fn summarize_source(name: &str, json: bool) -> Result<OfferedFunctions, Co
         limit: Some(MAX_LISTED_FUNCTIONS),
         ..ToolsRequest::default()
     };
-    let tools = session
-        .client
-        .tools(transport::within(SERVER_START_TIMEOUT), request)
-        .await??;
+    let tools = session.client.tools(within_server_start(), request);
+    let tools = tools.await??.tools;
     let info = list_sources(&session)
         .await?
         .into_iter()
@@ -196,7 +195,6 @@ async fn summarize_source(name: &str, json: bool) -> Result<OfferedFunctions, Co
     Ok(OfferedFunctions {
         functions: found.functions,
         some: tools
-            .tools
             .iter()
             .map(|tool| format!("{}.{}", tool.server, tool.name))
             .collect(),
@@ -211,7 +209,7 @@ async fn refresh_source(
     json: bool,
 ) -> Result<Result<RefreshedSource, Error>, CommandFailure> {
     let what = format!("reading the description of {name}");
-    let within = transport::within(SERVER_START_TIMEOUT);
+    let within = within_server_start();
     let answer = session.client.refresh_source(within, name.to_owned());
     Ok(render::with_spinner(&what, json, answer).await?)
 }

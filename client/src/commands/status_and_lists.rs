@@ -6,15 +6,14 @@ use clap::CommandFactory as _;
 use mux_client::{Session, within_seconds};
 use mux_proto::{
     DescribeRequest, Error, Kind, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest,
-    transport,
 };
 use mux_typegen::names::spell;
 
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT, connect_if_running, connect_or_start,
-    login, logs, pins, resolve_dirs, server_sandbox,
+    CommandFailure, CommandResult, connect_if_running, connect_or_start, login, logs, pins,
+    resolve_dirs, server_sandbox,
     servers::{self, SERVERS_SECTION},
-    tool_override,
+    tool_override, within_server_start,
 };
 use crate::{
     args::{self, ServersCommand, ToolsCommand},
@@ -39,8 +38,7 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         for_apps: args.all,
         ..ToolsRequest::default()
     };
-    let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.tools(within, request);
+    let answer = session.client.tools(within_server_start(), request);
     let what = "asking the servers for their tools";
     let mut list = render::with_spinner(what, json, answer).await??;
     if query.is_empty() {
@@ -66,9 +64,7 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         let request = TypesRequest {
             paths: vec![tool.path.clone()],
         };
-        let types = session
-            .client
-            .types(transport::within(SERVER_START_TIMEOUT), request);
+        let types = session.client.types(within_server_start(), request);
         return Ok(render::tool(tool, &types.await??));
     }
     let next = next.as_deref();
@@ -90,10 +86,8 @@ async fn search_tools(
         cursor: args.cursor,
         ..SearchRequest::default()
     };
-    let page = session
-        .client
-        .search(transport::within(SERVER_START_TIMEOUT), request)
-        .await??;
+    let page = session.client.search(within_server_start(), request);
+    let page = page.await??;
     list.total = page.total;
     let request = DescribeRequest {
         paths: page
@@ -105,15 +99,9 @@ async fn search_tools(
         ..DescribeRequest::default()
     };
     if !request.paths.is_empty() {
-        let described = session
-            .client
-            .describe(transport::within(SERVER_START_TIMEOUT), request)
-            .await??;
-        list.tools = described
-            .tools
-            .into_iter()
-            .map(|found| found.tool)
-            .collect();
+        let described = session.client.describe(within_server_start(), request);
+        let described = described.await??.tools.into_iter();
+        list.tools = described.map(|found| found.tool).collect();
     }
     Ok(page.next)
 }
@@ -183,11 +171,8 @@ async fn unknown_name(
         paths: vec![word.to_owned()],
         ..DescribeRequest::default()
     };
-    let described = session
-        .client
-        .describe(transport::within(SERVER_START_TIMEOUT), request)
-        .await??;
-    let error = described.missing.into_iter().next();
+    let described = session.client.describe(within_server_start(), request);
+    let error = described.await??.missing.into_iter().next();
     Ok(error.map(|mut error| {
         if error.kind == Kind::NotFound && !word.contains('.') {
             error.message = format!("there is no server or tool `{word}`");
@@ -214,8 +199,7 @@ pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResul
         Some(ServersCommand::Restart { server }) => {
             let session = connect_or_start().await?;
             let what = format!("restarting {server}");
-            let within = transport::within(SERVER_START_TIMEOUT);
-            let answer = session.client.restart_server(within, server);
+            let answer = session.client.restart_server(within_server_start(), server);
             let info = render::with_spinner(&what, json, answer).await??;
             Ok(render::show(&info, json, render::restarted))
         }

@@ -102,12 +102,8 @@ impl TerminalQuestions {
         // Each connection counts its notices from 1.
         self.last_notice.set(0);
         // If this fails, no questions are asked here, but `mux approve` still works.
-        drop(
-            session
-                .client
-                .notices(within_seconds(5), self.request(0))
-                .await,
-        );
+        let request = self.request(0);
+        drop(session.client.notices(within_seconds(5), request).await);
     }
 
     /// Asks one question after the other, until the connection ends.
@@ -118,9 +114,8 @@ impl TerminalQuestions {
         let mut prompts = QuestionPrompts::new(self);
         let poll = || {
             let context = transport::within(Duration::from_millis(2 * NOTICES_POLL_MS));
-            session
-                .client
-                .notices(context, self.request(NOTICES_POLL_MS))
+            let request = self.request(NOTICES_POLL_MS);
+            session.client.notices(context, request)
         };
         let mut polling = Box::pin(poll());
         loop {

@@ -1,7 +1,6 @@
 //! `mux tools override`: writes `[servers.SERVER.override.TOOL]` into config.toml.
 
 use mux_proto::{Error, Kind};
-use mux_typegen::names::spell;
 use serde_json::Value;
 
 use super::{
@@ -40,11 +39,8 @@ async fn write_override(
     let section = entry_of(&document, server)?;
     let overrides = [section[0], section[1], "override"];
     // An existing override may have another spelling of the tool.
-    let written = document.section_entries(&overrides).into_iter();
-    let tool = written
-        .map(|(written, _)| written)
-        .find(|written| spell(written) == spell(tool))
-        .unwrap_or(tool);
+    let written = document.find_spelled_entry(&overrides, tool);
+    let tool = written.map_or(tool, |(written, _)| written);
     let (edited, summary) = if args.remove {
         if document.find_section_entry(&overrides, tool).is_none() {
             let message = format!("{} has no override", args.path);
@@ -67,9 +63,7 @@ async fn write_override(
 /// The section and the name of the entry that is called so.
 fn entry_of<'a>(document: &'a ConfigDocument, server: &str) -> Result<[&'a str; 2], Error> {
     for section in ["servers", "sources"] {
-        let entries = document.section_entries(&[section]).into_iter();
-        let mut named = entries.map(|(name, _)| name);
-        if let Some(name) = named.find(|name| spell(name) == spell(server)) {
+        if let Some((name, _)) = document.find_spelled_entry(&[section], server) {
             return Ok([section, name]);
         }
     }

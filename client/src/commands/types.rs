@@ -9,7 +9,7 @@ use mux_proto::{
 };
 
 use super::{
-    CommandFailure, CommandResult, SERVER_START_TIMEOUT, ask, connect_or_start, wait_for_ctrl_c,
+    CommandFailure, CommandResult, ask, connect_or_start, wait_for_ctrl_c, within_server_start,
 };
 use crate::{args, render};
 
@@ -31,17 +31,15 @@ pub(super) async fn types(args: args::TypesArgs, json: bool) -> CommandResult {
     if args.forget {
         let request = ForgetTypesRequest { paths: args.paths };
         let forgotten = ask(async |client| {
-            client
-                .forget_types(within_seconds(10), request.clone())
-                .await
+            let within = within_seconds(10);
+            client.forget_types(within, request.clone()).await
         });
         let forgotten = forgotten.await?;
         return Ok(render::show(&forgotten, json, render::forgotten));
     }
     let session = connect_or_start().await?;
     let request = TypesRequest { paths: args.paths };
-    let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.types(within, request);
+    let answer = session.client.types(within_server_start(), request);
     let what = "asking the servers for their tools";
     let types = render::with_spinner(what, json, answer).await??;
     Ok(render::types(&types, json))
@@ -60,9 +58,7 @@ async fn watch_types(folder: &Path) -> CommandResult {
         // Asks servers that were never asked for their tools. The daemon reports later changes.
         let session = connect_or_start().await?;
         let everything = TypesRequest::default();
-        let all = session
-            .client
-            .types(transport::within(SERVER_START_TIMEOUT), everything);
+        let all = session.client.types(within_server_start(), everything);
         all.await??;
         let mut known = None;
         loop {
@@ -96,11 +92,8 @@ async fn poll_types(known: Option<String>) -> Result<TypesPage, CommandFailure> 
         wait_ms: u64::try_from(TYPES_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
     };
     let within = transport::within(TYPES_POLL_TIMEOUT + Duration::from_secs(10));
-    Ok(connect_or_start()
-        .await?
-        .client
-        .watch_types(within, request)
-        .await??)
+    let session = connect_or_start().await?;
+    Ok(session.client.watch_types(within, request).await??)
 }
 
 /// Writes a file atomically, because an editor must never read half of it.

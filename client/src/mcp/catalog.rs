@@ -130,13 +130,10 @@ impl ToolCatalog {
                     wait_ms: Some(millis(LIST_PATIENCE)),
                     ..ToolsRequest::default()
                 };
-                let listed = self
-                    .0
-                    .link
-                    .request(LIST_TIMEOUT_SECONDS, request, MuxClient::tools)
-                    .await;
+                let link = &self.0.link;
+                let answer = link.request(LIST_TIMEOUT_SECONDS, request, MuxClient::tools);
                 // Instructions are optional.
-                let mut listed = listed.ok()?;
+                let mut listed = answer.await.ok()?;
                 let own = listed.instructions.pop().map(|own| own.text);
                 own.or_else(|| failure_of(&listed.missing).map(tool_results::render_error))
             }
@@ -243,10 +240,8 @@ impl ToolCatalog {
             wait_ms: Some(millis(LIST_PATIENCE)),
             ..ToolsRequest::default()
         };
-        let asked = self
-            .0
-            .link
-            .request(LIST_TIMEOUT_SECONDS, request, MuxClient::tools);
+        let link = &self.0.link;
+        let asked = link.request(LIST_TIMEOUT_SECONDS, request, MuxClient::tools);
         asked.await
     }
 

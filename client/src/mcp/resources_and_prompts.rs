@@ -251,10 +251,8 @@ impl ResourcesAndPrompts {
             }
         };
         let request = CompleteRequest { server, params };
-        let answer = self
-            .0
-            .link
-            .request(LIST_TIMEOUT_SECONDS, request, MuxClient::complete);
+        let link = &self.0.link;
+        let answer = link.request(LIST_TIMEOUT_SECONDS, request, MuxClient::complete);
         let result = answer.await.map_err(tool_results::protocol_error)?;
         serde_json::from_value(result).map_err(invalid_mcp_error)
     }
@@ -270,11 +268,9 @@ impl ResourcesAndPrompts {
             server,
             wait_ms: Some(millis(LIST_PATIENCE)),
         };
-        let listed = self
-            .0
-            .link
-            .request(LIST_TIMEOUT_SECONDS, request, MuxClient::offers)
-            .await?;
+        let link = &self.0.link;
+        let answer = link.request(LIST_TIMEOUT_SECONDS, request, MuxClient::offers);
+        let listed = answer.await?;
         match failure_of(&listed.missing) {
             Some(error) if self.is_single() => Err(error.clone()),
             _ => Ok(listed.offers),
@@ -295,11 +291,10 @@ impl ResourcesAndPrompts {
             token: Some(token),
             meta,
         };
-        let (connection, held) = self
-            .0
-            .link
-            .request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::read_resource)
-            .await?;
+        let link = &self.0.link;
+        let answer =
+            link.request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::read_resource);
+        let (connection, held) = answer.await?;
         // MCP has no handles for resources: the value is always sent whole.
         connection.full_value(held).await
     }
@@ -320,11 +315,10 @@ impl ResourcesAndPrompts {
             token: Some(token),
             meta,
         };
-        let (connection, held) = self
-            .0
-            .link
-            .request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::get_prompt)
-            .await?;
+        let link = &self.0.link;
+        let answer =
+            link.request_with_connection(READ_TIMEOUT_SECONDS, request, MuxClient::get_prompt);
+        let (connection, held) = answer.await?;
         connection.full_value(held).await
     }
 

@@ -73,12 +73,10 @@ impl ResourceSubscriptions {
             uri: own,
             subscribe,
         };
-        let asked = self
-            .0
-            .link
-            .request(SUBSCRIBE_TIMEOUT_SECONDS, request, MuxClient::subscribe)
-            .await;
-        asked.map_err(|error| resource_error(error, uri))?;
+        let link = &self.0.link;
+        let answer = link.request(SUBSCRIBE_TIMEOUT_SECONDS, request, MuxClient::subscribe);
+        let answer = answer.await;
+        answer.map_err(|error| resource_error(error, uri))?;
         if subscribe {
             self.lock_subscribers()
                 .entry(key)

@@ -130,13 +130,9 @@ async fn restart(
     Json(ServerParams { server }): Json<ServerParams>,
 ) -> ApiResult<ServerInfo> {
     let _permit = begin_long_request(&state)?;
-    state
-        .answer(
-            SERVER_START_TIMEOUT.as_secs(),
-            server,
-            MuxClient::restart_server,
-        )
-        .await
+    let timeout_seconds = SERVER_START_TIMEOUT.as_secs();
+    let answer = state.answer(timeout_seconds, server, MuxClient::restart_server);
+    answer.await
 }
 
 #[derive(Deserialize)]
@@ -150,12 +146,7 @@ async fn switch(
     State(state): SharedUiState,
     Json(SwitchBody { server, enabled }): Json<SwitchBody>,
 ) -> ApiResult<Value> {
-    let servers = state
-        .connection
-        .request(10, (), async |client, context, ()| {
-            client.servers(context).await
-        })
-        .await?;
+    let servers = state.connection.ask(10, MuxClient::servers).await?;
     let info = servers.into_iter().find(|info| info.name == server);
     let is_source = info.is_some_and(|info| info.source.is_some());
     let edit =
@@ -246,13 +237,15 @@ async fn call(
     };
     let _permit = begin_long_request(&state)?;
     // If the page goes away, the call is cancelled with this request.
+    let timeout_seconds = CALL_TIMEOUT.as_secs();
     let ended = state
         .connection
-        .request(CALL_TIMEOUT.as_secs(), request, MuxClient::call)
-        .await;
-    Ok(Json(ended.map_or_else(CallOutcome::Error, |answer| {
-        CallOutcome::Held(answer.result)
-    })))
+        .request(timeout_seconds, request, MuxClient::call);
+    Ok(Json(
+        ended.await.map_or_else(CallOutcome::Error, |answer| {
+            CallOutcome::Held(answer.result)
+        }),
+    ))
 }
 
 fn refused_body(rejection: &JsonRejection) -> Error {

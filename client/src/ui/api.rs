@@ -136,10 +136,8 @@ async fn tool(
         schemas: true,
         ..DescribeRequest::default()
     };
-    let mut found = state
-        .connection
-        .request(30, request, MuxClient::describe)
-        .await?;
+    let found = state.connection.request(30, request, MuxClient::describe);
+    let mut found = found.await?;
     // The path of a group matches all its tools, and may also be the path of a tool.
     let place = found.tools.iter().position(|found| found.tool.path == path);
     match (place, found.missing.pop()) {
@@ -230,10 +228,8 @@ async fn cancel(
     State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Value> {
-    state
-        .connection
-        .request(10, id, MuxClient::cancel_run)
-        .await?;
+    let cancelled = state.connection.request(10, id, MuxClient::cancel_run);
+    cancelled.await?;
     Ok(Json(json!({})))
 }
 

@@ -100,32 +100,17 @@ impl DaemonFeed {
     }
 
     async fn poll_status(&self, number: u64, known: &mut LastListing) -> Result<(), Error> {
-        let status = self
-            .connection
-            .request(10, (), async |client, context, ()| {
-                client.status(context).await
-            })
-            .await?;
+        let status = self.connection.ask(10, MuxClient::status).await?;
         let runs = known.may_have_changed(number, &status);
         self.shown
             .send_modify(|shown| shown.status = Some(Arc::new(status)));
         if runs {
             self.poll_runs().await?;
         }
-        let metrics = self
-            .connection
-            .request(10, (), async |client, context, ()| {
-                client.metrics(context).await
-            })
-            .await?;
-        let latencies = latency_summaries(&metrics);
-        self.shown.send_if_modified(|shown| {
-            let news = *shown.latencies != latencies;
-            if news {
-                shown.latencies = Arc::new(latencies);
-            }
-            news
-        });
+        let metrics = self.connection.ask(10, MuxClient::metrics).await?;
+        let latencies = Arc::new(latency_summaries(&metrics));
+        self.shown
+            .send_if_modified(|shown| replace_if_changed(&mut shown.latencies, latencies));
         Ok(())
     }
 
@@ -134,21 +119,14 @@ impl DaemonFeed {
             limit: Some(MAX_LISTED_RUNS),
             ..RunsRequest::default()
         };
-        let RunList { mut runs, .. } = self
-            .connection
-            .request(10, request, MuxClient::runs)
-            .await?;
+        let list = self.connection.request(10, request, MuxClient::runs);
+        let RunList { mut runs, .. } = list.await?;
         for run in runs.iter_mut().filter(|run| is_open(run)) {
             run.ms = 0;
         }
         let runs = Arc::new(runs);
-        self.shown.send_if_modified(|shown| {
-            let news = shown.runs != runs;
-            if news {
-                shown.runs = Arc::clone(&runs);
-            }
-            news
-        });
+        self.shown
+            .send_if_modified(|shown| replace_if_changed(&mut shown.runs, runs));
         Ok(())
     }
 
@@ -220,4 +198,12 @@ impl LastListing {
 
 fn is_open(run: &RunInfo) -> bool {
     matches!(run.state, RunState::Waiting | RunState::Running)
+}
+/// Returns true if the new value is another one.
+fn replace_if_changed<T: PartialEq>(shown: &mut T, new: T) -> bool {
+    let is_new = *shown != new;
+    if is_new {
+        *shown = new;
+    }
+    is_new
 }

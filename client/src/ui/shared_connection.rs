@@ -121,6 +121,16 @@ impl SharedConnection {
         answer.map_err(rpc_error)?
     }
 
+    /// Sends a request without parameters.
+    pub(super) async fn ask<T>(
+        &self,
+        timeout_seconds: u64,
+        method: impl AsyncFnOnce(&MuxClient, Context) -> Result<Result<T, Error>, RpcError>,
+    ) -> Result<T, Error> {
+        let call = async |client: &MuxClient, context, ()| method(client, context).await;
+        self.request(timeout_seconds, (), call).await
+    }
+
     /// Reopens the connection whenever it breaks.
     pub(super) async fn reconnect_forever(&self) -> Infallible {
         let mut broken = self.broken.subscribe();

@@ -3,15 +3,16 @@
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
-    SecretText, ServerInfo, ServerState, SetSecretRequest, ToolsRequest, endpoint::Dirs, transport,
+    SecretText, ServerInfo, ServerState, SetSecretRequest, ToolsRequest, endpoint::Dirs,
 };
 
 use super::super::{
-    CommandFailure, SERVER_START_TIMEOUT,
+    CommandFailure,
     config_edit::ConfigFiles,
     connect_or_start, hidden_input,
     import::reload_if_running,
     server_problem::{ServerNeed, ServerProblem, find_problem},
+    within_server_start,
 };
 use super::init_record::InitRecord;
 use crate::render::{self, InitServer, InitServerState};
@@ -60,8 +61,7 @@ async fn connect_all(json: bool) -> Result<Vec<ServerInfo>, CommandFailure> {
         limit: Some(0),
         ..ToolsRequest::default()
     };
-    let within = transport::within(SERVER_START_TIMEOUT);
-    let answer = session.client.tools(within, request);
+    let answer = session.client.tools(within_server_start(), request);
     render::with_spinner("connecting to all servers", json, answer).await??;
     Ok(session.client.servers(within_seconds(10)).await??)
 }
@@ -105,10 +105,8 @@ async fn ask_for_value(
             name: name.clone(),
             value: SecretText(value),
         };
-        session
-            .client
-            .set_secret(within_seconds(60), request)
-            .await??;
+        let stored = session.client.set_secret(within_seconds(60), request);
+        stored.await??;
     } else {
         ConfigFiles::store_variable(name, &value)?;
         InitRecord::add_variable(name, dirs)?;
