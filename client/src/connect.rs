@@ -29,7 +29,7 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECT_ATTEMPTS: usize = 5;
 
 /// The client's description of itself, sent with `hello`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ClientIdentity {
     pub name: String,
     pub version: String,
@@ -47,10 +47,7 @@ impl ClientIdentity {
         Self {
             name: name.into(),
             version: version.into(),
-            agent: None,
-            workspace: None,
-            for_agent: false,
-            profile: None,
+            ..Self::default()
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mux_client::{Session, within_seconds};
-use mux_proto::{Kind, StopRequest};
+use mux_proto::{Error, Kind, StopRequest};
 
 use super::{
     CommandFailure, CommandResult, connect_if_running, connect_or_start, resolve_dirs, upgrade,
@@ -100,11 +100,10 @@ async fn wait_for_exit(pid: u32) -> Result<(), CommandFailure> {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(lock_failure(&error)),
         Err(_) => {
-            let mut error =
-                exit::unavailable_error(format!("muxd did not exit within {STOP_TIMEOUT:?}"))
-                    .hint("`mux stop --now` cancels active runs");
-            error.kind = Kind::Timeout.into();
-            Err(error.into())
+            let message = format!("muxd did not exit within {STOP_TIMEOUT:?}");
+            Err(Error::new(Kind::Timeout, message)
+                .hint("`mux stop --now` cancels active runs")
+                .into())
         }
     }
 }

@@ -14,6 +14,7 @@ use windows as system;
 
 use std::io::{self, BufRead as _};
 
+pub(super) use self::system::{discard_input, hide_echo, restore_echo};
 use crate::render;
 
 /// Reads the value of a secret from the terminal.
@@ -26,19 +27,4 @@ pub(super) fn read_hidden_line(name: &str) -> io::Result<String> {
     read?;
     let line = line.strip_suffix('\n').unwrap_or(&line);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
-}
-
-/// Switches echo off, on Unix except for the end of the line. Input typed before that is discarded.
-pub(super) fn hide_echo() -> io::Result<()> {
-    system::hide_echo()
-}
-
-/// Undoes [`hide_echo`], if it was called, and discards input that was not read.
-pub(super) fn restore_echo() {
-    system::restore_echo();
-}
-
-/// Discards typed input that was not read yet, even an unfinished line.
-pub(super) fn discard_input() {
-    system::discard_input();
 }

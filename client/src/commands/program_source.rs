@@ -2,10 +2,10 @@
 
 use std::{io, path::Path};
 
-use mux_proto::Error;
+use mux_proto::{Error, Kind};
 
 use super::{CommandFailure, UsageMistake, input::read_limited};
-use crate::{args, exit, render::ProgramListing};
+use crate::{args, render::ProgramListing};
 
 /// The maximum bytes read of a program. The daemon accepts 1 MiB. A much longer program would not fit into a
 /// message.
@@ -61,9 +61,7 @@ pub(super) fn file_name(args: &args::SourceArgs) -> Option<String> {
 }
 
 fn source_too_large(name: &str) -> Error {
-    let mut error =
-        exit::unavailable_error(format!("{name} is over {} MiB", MAX_SOURCE_BYTES >> 20))
-            .hint("a program can be at most 1 MiB; pass data with --input or read it with a tool");
-    error.kind = mux_proto::Kind::Limit.into();
-    error
+    let message = format!("{name} is over {} MiB", MAX_SOURCE_BYTES >> 20);
+    Error::new(Kind::Limit, message)
+        .hint("a program can be at most 1 MiB; pass data with --input or read it with a tool")
 }

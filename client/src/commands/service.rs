@@ -194,15 +194,10 @@ pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, Command
         installed: !files.is_empty(),
         service: name.clone(),
         system: system.name(),
-        stale: Vec::new(),
         files,
-        unreachable: None,
-        active: false,
-        enabled: false,
         listens: system.listens(),
         socket: dirs.socket(),
-        pid: None,
-        started: None,
+        ..ServiceReport::default()
     };
     if report.installed {
         // If muxd cannot be found, the rest is still reported.

@@ -3,7 +3,6 @@
 use std::{process::ExitCode, time::Duration};
 
 use mux_client::ClientIdentity;
-use mux_proto::Kind;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -49,14 +48,13 @@ pub(super) async fn ui(args: &args::UiArgs, json: bool) -> CommandResult {
 }
 
 fn bind_failure(port: Option<u16>, error: &std::io::Error) -> CommandFailure {
-    let mut failure = exit::unavailable_error(match port {
-        Some(port) => format!("cannot listen on port {port} of 127.0.0.1: {error}"),
-        None => format!("cannot listen on 127.0.0.1: {error}"),
-    });
-    if port.is_some() {
-        failure = failure.hint("without --port, a free port is used");
-    }
-    failure.kind = Kind::Unavailable.into();
+    let failure = match port {
+        Some(port) => {
+            let message = format!("cannot listen on port {port} of 127.0.0.1: {error}");
+            exit::unavailable_error(message).hint("without --port, a free port is used")
+        }
+        None => exit::unavailable_error(format!("cannot listen on 127.0.0.1: {error}")),
+    };
     failure.into()
 }
 

@@ -3,20 +3,23 @@
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
-use mux_client::Session;
 use mux_proto::{
-    ApprovalsRequest, RunState, RunsRequest, SearchRequest, ServerInfo, endpoint::Dirs, transport,
+    ApprovalsRequest, Error, MuxClient, RunState, RunsRequest, SearchRequest, ServerInfo,
+    endpoint::Dirs, transport,
 };
 use mux_typegen::names::{display_path, spell};
+use tarpc::{client::RpcError, context::Context};
 use tokio::time::timeout;
-use toml_edit::DocumentMut;
 
 use super::{
     CompletedName,
     cache::{self, CachedTool, CachedTools},
     signature::signature_arguments,
 };
-use crate::process_environment::client_identity;
+use crate::{
+    agents::{ConfigDocument, ConfigFormat},
+    process_environment::client_identity,
+};
 
 /// The time limit for the answer of a running daemon.
 const DAEMON_TIMEOUT: Duration = Duration::from_millis(100);
@@ -72,10 +75,7 @@ impl CandidateFinder {
 
     /// All servers, or only sources. Without a daemon, those in the configuration file.
     fn servers(&self, sources_only: bool) -> Vec<NameCandidate> {
-        let asked = self.ask(async |session| {
-            let servers = session.client.servers(transport::within(DAEMON_TIMEOUT));
-            servers.await.ok()?.ok()
-        });
+        let asked = self.ask(async |client, context| client.servers(context).await);
         if let Some(servers) = asked {
             let is_meant = |server: &ServerInfo| !sources_only || server.source.is_some();
             let servers = servers.into_iter().filter(is_meant);
@@ -93,8 +93,10 @@ impl CandidateFinder {
     /// The names of the entries in the configuration file.
     fn configured(&self, sources_only: bool) -> Vec<String> {
         let file = self.dirs.as_ref().map(Dirs::config_file);
-        let text = file.and_then(|file| fs::read_to_string(file).ok());
-        let Some(document) = text.and_then(|text| text.parse::<DocumentMut>().ok()) else {
+        let text = file
+            .and_then(|file| fs::read(file).ok())
+            .unwrap_or_default();
+        let Ok(document) = ConfigDocument::parse(&text, ConfigFormat::Toml) else {
             return Vec::new();
         };
         let sections: &[&str] = if sources_only {
@@ -102,11 +104,10 @@ impl CandidateFinder {
         } else {
             &["servers", "sources"]
         };
-        let tables = sections
+        let entries = sections
             .iter()
-            .filter_map(|name| document.get(name)?.as_table_like());
-        let names = tables.flat_map(|table| table.iter().map(|(name, _)| name.to_owned()));
-        names.collect()
+            .flat_map(|name| document.section_entries(&[name]));
+        entries.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// The tools whose path may begin with `current`.
@@ -191,10 +192,7 @@ impl CandidateFinder {
 
     /// One page of results, and whether it has all of them. No server is started.
     fn search(&self, request: SearchRequest) -> Option<(CachedTools, bool)> {
-        let page = self.ask(async |session| {
-            let context = transport::within(DAEMON_TIMEOUT);
-            session.client.search(context, request).await.ok()?.ok()
-        })?;
+        let page = self.ask(async |client, context| client.search(context, request).await)?;
         let is_whole = page.next.is_none() && page.unknown.is_empty();
         let tools = page.results.into_iter().map(|hit| {
             let description = hit.description.as_deref();
@@ -210,10 +208,7 @@ impl CandidateFinder {
             running: active,
             limit: Some(MAX_RUNS),
         };
-        let list = self.ask(async |session| {
-            let context = transport::within(DAEMON_TIMEOUT);
-            session.client.runs(context, request).await.ok()?.ok()
-        });
+        let list = self.ask(async |client, context| client.runs(context, request).await);
         let runs = list.into_iter().flat_map(|list| list.runs);
         runs.map(|run| {
             let number = run.run.rsplit_once('-').map(|(_, number)| number);
@@ -250,17 +245,11 @@ impl CandidateFinder {
     }
 
     fn list_approvals(&self, request: ApprovalsRequest) -> Option<mux_proto::ApprovalList> {
-        self.ask(async |session| {
-            let context = transport::within(DAEMON_TIMEOUT);
-            session.client.approvals(context, request).await.ok()?.ok()
-        })
+        self.ask(async |client, context| client.approvals(context, request).await)
     }
 
     fn secrets(&self) -> Vec<NameCandidate> {
-        let list = self.ask(async |session| {
-            let context = transport::within(DAEMON_TIMEOUT);
-            session.client.list_secrets(context).await.ok()?.ok()
-        });
+        let list = self.ask(async |client, context| client.list_secrets(context).await);
         let secrets = list.into_iter().flat_map(|list| list.secrets);
         secrets.map(|secret| candidate(secret.name, None)).collect()
     }
@@ -270,7 +259,10 @@ impl CandidateFinder {
     }
 
     /// Asks the running daemon. `None` if there is none, or if it does not answer in time.
-    fn ask<T>(&self, request: impl AsyncFnOnce(&Session) -> Option<T>) -> Option<T> {
+    fn ask<T>(
+        &self,
+        request: impl AsyncFnOnce(&MuxClient, Context) -> Result<Result<T, Error>, RpcError>,
+    ) -> Option<T> {
         let dirs = self.dirs.as_ref()?;
         // Connecting creates directories.
         mux_client::lock_holder(dirs).ok()??;
@@ -281,7 +273,8 @@ impl CandidateFinder {
         let asked = async {
             let me = client_identity();
             let session = mux_client::connect(dirs, &me).await.ok()?;
-            request(&session).await
+            let context = transport::within(DAEMON_TIMEOUT);
+            request(&session.client, context).await.ok()?.ok()
         };
         let answer = runtime.block_on(async { timeout(DAEMON_TIMEOUT, asked).await });
         runtime.shutdown_background();

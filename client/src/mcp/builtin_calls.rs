@@ -26,7 +26,7 @@ use super::{
     pending_jobs::{JobContext, JobFuture, JobOutput},
     progress_sender,
     result_reader::{DataPart, ModelResult},
-    tool_results,
+    run_texts, tool_results,
     transcript::{RunTranscript, progress_message},
 };
 
@@ -37,7 +37,7 @@ const SEARCH_WAIT_MS: u64 = 5_000;
 /// The size of an answer to `search`, in tokens: 1,500 with the lines around the tools.
 const SEARCH_BUDGET_TOKENS: usize = 1_300;
 /// The maximum length of its server list, in bytes.
-const MAX_SERVER_NAMES_BYTES: usize = 300;
+const MAX_SERVER_NAMES_CHARS: usize = 300;
 const DEFAULT_RESUME_WAIT_SECONDS: f64 = 30.0;
 const MAX_RESUME_WAIT_SECONDS: f64 = 300.0;
 
@@ -377,27 +377,12 @@ async fn execute_search(
         lines.push(format!("for more, pass cursor {next}"));
     }
     if !page.unknown.is_empty() {
-        let names = join_within(&page.unknown, MAX_SERVER_NAMES_BYTES);
+        let names = run_texts::names_within(&page.unknown, MAX_SERVER_NAMES_CHARS);
         lines.push(format!(
             "not searched, because they have never been connected: {names}; describe connects a server"
         ));
     }
     Ok(tool_results::text_result(lines.join("\n")))
-}
-
-/// The names, as many as fit, and the number of the others.
-fn join_within(names: &[String], most: usize) -> String {
-    let mut text = String::new();
-    for (place, name) in names.iter().enumerate() {
-        if text.len() + name.len() > most {
-            return format!("{text} and {} more", names.len() - place);
-        }
-        if place > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(name);
-    }
-    text
 }
 
 /// The message for a search without matches.
@@ -425,10 +410,8 @@ async fn execute_describe(
         paths: asked.paths,
         ..DescribeRequest::default()
     };
-    let described = access
-        .link
-        .request(120, request, MuxClient::describe)
-        .await?;
+    let described = access.link.request(120, request, MuxClient::describe);
+    let described = described.await?;
     let instructions = described.instructions.iter();
     let mut texts: Vec<String> = instructions
         .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))

@@ -36,29 +36,22 @@ pub(crate) struct AgentProfile {
     /// Globs of `clientInfo.name`, without regard to case.
     clients: Vec<String>,
     /// The version of the program in which all values were seen.
-    #[serde(default)]
     pub(crate) version: Option<String>,
     /// How much of a tool's description is passed on. All of it if absent.
-    #[serde(default)]
     pub(crate) description_chars: Option<usize>,
     /// How much of a description the model sees before it loads the tool. If absent, tools are not hidden.
-    #[serde(default)]
     pub(crate) preview_chars: Option<usize>,
     /// How much of a parameter's description is passed on. All of it if absent.
-    #[serde(default)]
     pub(crate) parameter_chars: Option<usize>,
     /// How much of the instructions is passed on. Nothing if 0, all of it if absent.
-    #[serde(default)]
     pub(crate) instructions_chars: Option<usize>,
     /// Where a long text arrives whole.
     pub(crate) inventory: InventoryPlace,
     /// The longest text of a result, in bytes, that is passed on unchanged.
     pub(crate) result_bytes: usize,
     /// The same in lines. Absent: any number.
-    #[serde(default)]
     pub(crate) result_lines: Option<usize>,
     /// Whether the agent requests a list again when it has changed.
-    #[serde(default)]
     pub(crate) list_changed: Option<bool>,
     /// `_meta` of our own tools.
     #[serde(default)]

@@ -74,7 +74,7 @@ pub(super) fn run_texts(profile: &AgentProfile, inventory: &Inventory) -> RunTex
         _ = write!(
             description,
             "{}: ",
-            names_within(inventory, PREVIEW_NAMES_CHARS)
+            names_within(&server_names(inventory), PREVIEW_NAMES_CHARS)
         );
     }
     description.push_str(RUN_PURPOSE);
@@ -100,20 +100,18 @@ pub(super) fn run_texts(profile: &AgentProfile, inventory: &Inventory) -> RunTex
 /// The instructions. `None`: the servers are not known.
 pub(super) fn instructions(inventory: Option<&Inventory>) -> String {
     let servers = inventory.map_or_else(String::new, |inventory| {
-        let names = names_within(inventory, INSTRUCTIONS_NAMES_CHARS);
+        let names = names_within(&server_names(inventory), INSTRUCTIONS_NAMES_CHARS);
         format!(" Servers: {names}.")
     });
     format!("{INSTRUCTIONS_PURPOSE}{servers} {INSTRUCTIONS_RULES}")
 }
 
-/// The names of the servers, as many as fit, and the number of the others.
-fn names_within(inventory: &Inventory, max_chars: usize) -> String {
-    let names: Vec<&str> = inventory
-        .servers
-        .iter()
-        .chain(&inventory.unknown)
-        .map(String::as_str)
-        .collect();
+fn server_names(inventory: &Inventory) -> Vec<String> {
+    [&inventory.servers[..], &inventory.unknown].concat()
+}
+
+/// The names of servers, as many as fit, and the number of the others.
+pub(super) fn names_within(names: &[String], max_chars: usize) -> String {
     if names.is_empty() {
         return "none yet".to_owned();
     }

@@ -11,7 +11,7 @@ use super::{display_path, note, reloaded, style::escape_text, warn};
 
 /// A change of config.toml.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct ConfigEdit {
     pub(crate) config: PathBuf,
     /// The change, as in `limits.wall is set`.

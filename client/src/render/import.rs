@@ -18,7 +18,7 @@ use super::{
 use crate::{agents::Agent, known_sandboxes::proposal_command};
 
 /// The result of an import.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct ImportReport {
     dry_run: bool,
     pub(super) config: PathBuf,
@@ -103,14 +103,7 @@ impl ImportReport {
             dry_run,
             config,
             env,
-            agents: Vec::new(),
-            carried: Vec::new(),
-            diff: String::new(),
-            backup: None,
-            env_backup: None,
-            reloaded: None,
-            not_reloaded: None,
-            move_error: None,
+            ..Self::default()
         }
     }
 

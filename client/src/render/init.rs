@@ -348,15 +348,18 @@ fn print_end(report: &InitReport) -> ExitCode {
     ExitCode::from(report.code())
 }
 
+/// The verb of a step that would be taken, or that was taken.
+pub(super) fn step_verb(dry_run: bool, plan: &str, done: &str) -> String {
+    if dry_run {
+        paint(STRONG, format!("would {plan}"))
+    } else {
+        paint(GOOD, done)
+    }
+}
+
 /// Prints the steps, with each file that is written. A plan has more details.
 fn print_steps(report: &InitReport) {
-    let verb = |plan: &str, done: &str| {
-        if report.dry_run {
-            paint(STRONG, format!("would {plan}"))
-        } else {
-            paint(GOOD, done)
-        }
-    };
+    let verb = |plan: &str, done: &str| step_verb(report.dry_run, plan, done);
     if let Some(Ok(import)) = &report.import {
         print_import(import, report.dry_run, &verb);
     }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::{
     InstallEdit, InstallStatus, ServiceChange, UndoneMove, display_path,
     failure::print_error,
+    init::step_verb,
     print_document,
-    style::{DIM, GOOD, STRONG, paint},
+    style::{DIM, paint},
     terminal::println,
     warn,
 };
@@ -61,13 +62,7 @@ pub(crate) fn init_undone(undo: &InitUndo, json: bool) -> ExitCode {
         print_document(&document(undo, &errors));
         return ExitCode::from(code);
     }
-    let verb = |plan: &str, done: &str| {
-        if undo.dry_run {
-            paint(STRONG, format!("would {plan}"))
-        } else {
-            paint(GOOD, done)
-        }
-    };
+    let verb = |plan: &str, done: &str| step_verb(undo.dry_run, plan, done);
     for undone in undo.moves.iter().filter(|undone| undone.error.is_none()) {
         let servers = undone.servers.join(", ");
         println!("{} {servers} back into", verb("put", "put"));

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     display_path, print_document, show,
-    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint, paint_diff_line},
 };
 use crate::agents::Agent;
 
@@ -110,13 +110,7 @@ fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
         return;
     }
     for line in edit.diff.lines() {
-        let line = escape_text(line);
-        match line.as_bytes().first() {
-            Some(b'+') => report!("{}", paint(GOOD, line)),
-            Some(b'-') => report!("{}", paint(ERROR, line)),
-            Some(b'@') => report!("{}", paint(DIM, line)),
-            _ => report!("{line}"),
-        }
+        report!("{}", paint_diff_line(&escape_text(line)));
     }
     if !edit.found {
         report!("{} does not seem to be installed", edit.title);

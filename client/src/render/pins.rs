@@ -13,7 +13,7 @@ use similar::TextDiff;
 
 use super::{
     human_units, note, show,
-    style::{DIM, ERROR, GOOD, NAME, STRONG, one_line, paint},
+    style::{DIM, NAME, STRONG, one_line, paint, paint_diff_line},
     table::ListTable,
     warn,
 };
@@ -86,12 +86,7 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
             println!("differs in {}", places.join(", "));
         }
         for line in difference(tool).lines() {
-            match line.as_bytes().first() {
-                Some(b'+') => println!("{}", paint(GOOD, line)),
-                Some(b'-') => println!("{}", paint(ERROR, line)),
-                Some(b'@') => println!("{}", paint(DIM, line)),
-                _ => println!("{line}"),
-            }
+            println!("{}", paint_diff_line(line));
         }
         for sign in &tool.signs {
             warn(format!("{path} may instruct a model: {sign}"));

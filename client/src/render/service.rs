@@ -50,7 +50,7 @@ pub(crate) struct ServiceFile {
 
 /// The status of the service.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct ServiceReport {
     pub(crate) service: String,
     pub(crate) system: &'static str,

@@ -18,6 +18,16 @@ pub(super) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
+/// A line of a diff.
+pub(super) fn paint_diff_line(line: &str) -> String {
+    match line.as_bytes().first() {
+        Some(b'+') => paint(GOOD, line),
+        Some(b'-') => paint(ERROR, line),
+        Some(b'@') => paint(DIM, line),
+        _ => line.to_owned(),
+    }
+}
+
 /// At most `most` characters of a string on one line, with invisible characters escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let text = escape_one_line(text);

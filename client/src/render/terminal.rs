@@ -15,6 +15,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use console::AnsiCodeIterator;
+
 /// Set once a write has shown that the reader of standard output has closed its pipe.
 static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -184,50 +186,35 @@ fn escape_keeping_colors(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe_char) {
         return text.into();
     }
-    let mut styled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\u{1b}') {
-        styled.push_str(&escape_visible(&rest[..at]));
-        let length = color_sequence_len(&rest[at..]);
-        match length {
-            0 => {
-                styled.push_str("\\u{1b}");
-                rest = &rest[at + 1..];
-            }
-            length => {
-                styled.push_str(&rest[at..at + length]);
-                rest = &rest[at + length..];
-            }
+    let pieces = AnsiCodeIterator::new(text);
+    let pieces = pieces.map(|(piece, is_code)| {
+        if is_code && is_color_sequence(piece) {
+            piece.into()
+        } else {
+            escape_visible(piece)
         }
-    }
-    styled.push_str(&escape_visible(rest));
-    styled.into()
+    });
+    pieces.collect::<String>().into()
 }
 
-/// The length of the escape sequence at the start, if it only sets a color or weight, otherwise 0. Styles that hide
-/// text are not allowed.
-fn color_sequence_len(text: &str) -> usize {
-    let Some(body) = text.strip_prefix("\u{1b}[") else {
-        return 0;
+/// Returns true if an escape sequence only sets a color or weight. Styles that hide text are not allowed.
+fn is_color_sequence(sequence: &str) -> bool {
+    let body = sequence.strip_prefix("\u{1b}[");
+    let Some(body) = body.and_then(|body| body.strip_suffix('m')) else {
+        return false;
     };
-    let Some(end) = body.find(|c: char| !c.is_ascii_digit() && c != ';') else {
-        return 0;
-    };
-    if !body[end..].starts_with('m') {
-        return 0;
-    }
-    let mut codes = body[..end].split(';');
+    let mut codes = body.split(';');
     let known = match codes.next() {
-        Some("38") => codes.next() == Some("5") && codes.next().is_some(),
+        Some("38") => codes.next() == Some("5") && codes.next().is_some_and(is_number),
         Some("" | "0" | "1" | "2" | "22" | "39") => true,
-        Some(code) => matches!(code.parse(), Ok(30..=37 | 90..=97)),
+        Some(code) => is_number(code) && matches!(code.parse(), Ok(30..=37 | 90..=97)),
         None => false,
     };
-    if known && codes.next().is_none() {
-        "\u{1b}[".len() + end + 1
-    } else {
-        0
-    }
+    known && codes.next().is_none()
+}
+
+fn is_number(code: &str) -> bool {
+    code.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 #[cfg(test)]

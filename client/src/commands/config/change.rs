@@ -101,10 +101,7 @@ impl ConfigSource {
             summary,
             changed: old != text,
             dry_run,
-            notes: Vec::new(),
-            warnings: Vec::new(),
-            reloaded: None,
-            not_reloaded: None,
+            ..ConfigEdit::default()
         };
         if edit.changed && !dry_run {
             let written = Instant::now();

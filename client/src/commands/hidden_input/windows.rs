@@ -15,7 +15,8 @@ use windows_sys::Win32::System::Console::{
 /// The mode of the console before echo was switched off, until it is restored.
 static SAVED_MODE: Mutex<Option<CONSOLE_MODE>> = Mutex::new(None);
 
-pub(super) fn hide_echo() -> io::Result<()> {
+/// Switches echo off, on Unix except for the end of the line. Input typed before that is discarded.
+pub(in crate::commands) fn hide_echo() -> io::Result<()> {
     let mut before = 0;
     // SAFETY: the handle is that of standard input, which stays open, and the pointer is to a live local.
     if unsafe { GetConsoleMode(console(), &raw mut before) } == 0 {
@@ -30,7 +31,8 @@ pub(super) fn hide_echo() -> io::Result<()> {
     }
 }
 
-pub(super) fn restore_echo() {
+/// Undoes [`hide_echo`], if it was called, and discards input that was not read.
+pub(in crate::commands) fn restore_echo() {
     let before = SAVED_MODE.lock().take();
     if let Some(before) = before {
         discard_input();
@@ -39,7 +41,8 @@ pub(super) fn restore_echo() {
     }
 }
 
-pub(super) fn discard_input() {
+/// Discards typed input that was not read yet, even an unfinished line.
+pub(in crate::commands) fn discard_input() {
     // SAFETY: as above. The call fails only if standard input is not a console.
     unsafe { FlushConsoleInputBuffer(console()) };
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mux_client::{StartGuard, within_seconds};
-use mux_proto::{Kind, StopRequest, endpoint::Dirs};
+use mux_proto::{Error, Kind, StopRequest, endpoint::Dirs};
 
 use super::super::{CommandFailure, connect_if_running};
 use crate::exit;
@@ -34,11 +34,10 @@ pub(super) async fn stop_running_daemon(
     if let Ok(ended) = tokio::time::timeout(DRAIN_TIMEOUT, held.wait_until_unlocked(dirs)).await {
         ended.map_err(failed)?;
     } else {
-        let mut error =
-            exit::unavailable_error(format!("muxd did not exit within {DRAIN_TIMEOUT:?}"))
-                .hint("`mux stop --now` cancels active runs; then try again");
-        error.kind = Kind::Timeout.into();
-        return Err(error.into());
+        let message = format!("muxd did not exit within {DRAIN_TIMEOUT:?}");
+        return Err(Error::new(Kind::Timeout, message)
+            .hint("`mux stop --now` cancels active runs; then try again")
+            .into());
     }
     Ok((pid, held))
 }
