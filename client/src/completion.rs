@@ -135,8 +135,8 @@ fn write_candidates(
     words: Vec<OsString>,
     dirs: Option<Dirs>,
 ) -> String {
-    let said = words.iter().map(|word| word.to_string_lossy().into_owned());
-    let candidates = CandidateFinder::new(said.collect(), dirs);
+    let typed = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let candidates = CandidateFinder::new(typed.collect(), dirs);
     let mut command = completed_command(&Arc::new(candidates));
     let mut output = Vec::new();
     let workspace = process_environment::client_identity().workspace;

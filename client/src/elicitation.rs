@@ -181,9 +181,9 @@ fn read_verdict(
     accept: &str,
     content: impl FnOnce() -> Option<Map<String, Value>>,
 ) -> DialogStep {
-    let word = line.trim().to_lowercase();
-    let is = |full: &str| word == full || word == full[..1];
-    DialogStep::Finished(match word.as_str() {
+    let answer = line.trim().to_lowercase();
+    let is = |full: &str| answer == full || answer == full[..1];
+    DialogStep::Finished(match answer.as_str() {
         "?" => return DialogStep::Explain,
         _ if is(accept) || is("yes") => ElicitationAnswer::Accept(content()),
         _ if is("decline") || is("no") => ElicitationAnswer::Decline,

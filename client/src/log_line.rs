@@ -75,8 +75,8 @@ impl LogLine {
     }
 
     fn parse_daemon_line(&mut self, rest: &str) {
-        let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
-        self.level = word.parse().ok();
+        let (level, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        self.level = level.parse().ok();
         let text = if self.level.is_some() { text } else { rest };
         text.clone_into(&mut self.text);
         // The run is the outermost span, so foreign text cannot precede it.

@@ -25,7 +25,7 @@ pub(crate) fn describe_prior_calls(calls: &[EndedCall], failure: &Error) -> Opti
     };
     let failing = calls.iter().rposition(is_failure);
     let others = calls.iter().enumerate();
-    let others = others.filter(|(place, _)| Some(*place) != failing);
+    let others = others.filter(|(index, _)| Some(*index) != failing);
     let mut ended = 0_usize;
     let mut failed = 0_usize;
     for (_, call) in others {

@@ -78,10 +78,14 @@ pub(crate) fn print_help_of(command: &[String]) -> ExitCode {
 /// Answers command lines that clap rejects. `words` is the command line without the program's name.
 fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
     // clap has not parsed the flags of a command line that it rejects.
-    let said = |flag: &str| words.iter().any(|word| word == flag);
+    let has_word = |flag: &str| words.iter().any(|word| word == flag);
     match error.kind() {
-        ErrorKind::DisplayVersion if said("--version") || said("--json") => {
-            return render::show(&commands::version_report(), said("--json"), render::version);
+        ErrorKind::DisplayVersion if has_word("--version") || has_word("--json") => {
+            return render::show(
+                &commands::version_report(),
+                has_word("--json"),
+                render::version,
+            );
         }
         ErrorKind::InvalidSubcommand => {
             let word = match error.get(ContextKind::InvalidSubcommand) {

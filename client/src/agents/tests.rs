@@ -276,7 +276,7 @@ fn agents_syntax_errors_have_line_and_column() {
         let error = ConfigDocument::parse(bytes, agent.format()).unwrap_err();
         error.to_string()
     };
-    for (agent, text, place) in [
+    for (agent, text, position) in [
         (
             Agent::Cursor,
             "{\n  \"é😀\": 1 \"b\": 2\n}",
@@ -292,7 +292,7 @@ fn agents_syntax_errors_have_line_and_column() {
         (Agent::Goose, "- a\n", "one YAML mapping"),
     ] {
         let message = failure(agent, text.as_bytes());
-        assert!(message.contains(place), "{text}: {message}");
+        assert!(message.contains(position), "{text}: {message}");
     }
     assert!(failure(Agent::Zed, b"{\"\xff\": 1}").contains("UTF-8"));
     let shape = ConfigDocument::parse(b"{\"mcpServers\": [1]}", ConfigFormat::Json).unwrap();

@@ -73,18 +73,18 @@ fn section_table<'a>(
     document: &'a mut DocumentMut,
     section: &[&str],
 ) -> Result<&'a mut dyn TableLike, ConfigDocumentError> {
-    let mut place: &mut dyn TableLike = document.as_table_mut();
+    let mut table: &mut dyn TableLike = document.as_table_mut();
     for key in section {
-        let item = place.entry(key).or_insert_with(|| {
+        let item = table.entry(key).or_insert_with(|| {
             let mut table = Table::new();
             table.set_implicit(true);
             Item::Table(table)
         });
-        place = item
+        table = item
             .as_table_like_mut()
             .ok_or_else(|| ConfigDocumentError::Shape((*key).into()))?;
     }
-    Ok(place)
+    Ok(table)
 }
 
 fn merge_values(

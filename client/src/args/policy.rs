@@ -100,8 +100,8 @@ pub(crate) struct PolicyAddArgs {
     pub(crate) dry_run: bool,
 }
 
-fn parse_action(word: &str) -> Result<PolicyAction, String> {
-    let action = word.parse();
+fn parse_action(text: &str) -> Result<PolicyAction, String> {
+    let action = text.parse();
     action.map_err(|_| "it must be allow, ask or deny".into())
 }
 

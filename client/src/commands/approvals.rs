@@ -97,7 +97,7 @@ async fn decide_approvals(
 ) -> CommandResult {
     let session = connect_or_start().await?;
     let mut ended = ExitCode::SUCCESS;
-    for (place, approval) in approvals.iter().enumerate() {
+    for (index, approval) in approvals.iter().enumerate() {
         let request = DecideRequest {
             approval: approval.clone(),
             decision,
@@ -110,7 +110,7 @@ async fn decide_approvals(
                 // These are decided later in this loop.
                 decided
                     .unshown
-                    .retain(|id| !approvals[place..].contains(id));
+                    .retain(|id| !approvals[index..].contains(id));
                 render::show(&decided, json, |decided| render::decided(decided, decision));
             }
             Err(error) => ended = render::failure(&error, json, None),

@@ -103,7 +103,7 @@ fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Com
 fn urgency(tool: &PinInfo) -> u8 {
     match tool.changed_paths.first() {
         _ if tool.note.is_some() => 2,
-        Some(place) if place.starts_with("annotations.") => 1,
+        Some(path) if path.starts_with("annotations.") => 1,
         _ => 0,
     }
 }

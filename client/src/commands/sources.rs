@@ -93,9 +93,10 @@ fn source_entry(
         let message = format!("{name:?} is not a valid source name");
         return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
-    let place = |written: &Option<String>| written.as_deref().map(resolve_description).transpose();
-    let openapi = place(&args.openapi)?;
-    let schema = place(&args.schema)?;
+    let resolve =
+        |written: &Option<String>| written.as_deref().map(resolve_description).transpose();
+    let openapi = resolve(&args.openapi)?;
+    let schema = resolve(&args.schema)?;
     let mut texts: Vec<(String, String)> = args.auth.clone();
     let mut logins = args.logins.clone();
     let mut credentials: Vec<(&str, &mut String)> = Vec::new();

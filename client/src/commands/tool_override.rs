@@ -73,9 +73,9 @@ fn entry_of<'a>(document: &'a ConfigDocument, server: &str) -> Result<[&'a str; 
 }
 
 /// The keys to set, each with its value.
-fn changes(args: &ToolOverrideArgs, place: &[&str]) -> Result<Vec<(Vec<String>, Value)>, Error> {
+fn changes(args: &ToolOverrideArgs, section: &[&str]) -> Result<Vec<(Vec<String>, Value)>, Error> {
     let key = |below: &[&str]| {
-        let path = place.iter().chain(below).map(|key| (*key).to_owned());
+        let path = section.iter().chain(below).map(|key| (*key).to_owned());
         ConfigKey::of_path(path.collect())
     };
     let mut all = Vec::new();

@@ -98,7 +98,7 @@ async fn run_live_view(session: Session, history: ReadingHistory) -> CommandResu
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => break 0,
             },
-            Some(word) = live.errands.next() => live.screen.note = Some(word),
+            Some(note) = live.errands.next() => live.screen.note = Some(note),
             code = signals.next() => break code,
         }
     };

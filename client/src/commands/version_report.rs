@@ -76,11 +76,11 @@ fn program_version(program: PathBuf) -> Option<ProgramVersion> {
             drop(sender.send(text));
         }
     });
-    let said = line.recv_timeout(VERSION_TIMEOUT).ok();
+    let output = line.recv_timeout(VERSION_TIMEOUT).ok();
     // The program has exited, or it hangs.
     drop(child.kill());
     drop(child.wait());
-    serde_json::from_str(&said?).ok()
+    serde_json::from_str(&output?).ok()
 }
 
 /// The engine of a worker, unless its name could confuse a terminal.

@@ -271,40 +271,40 @@ impl TextFormat {
 
 impl FieldKind {
     fn parse_text(&self, text: &str) -> Result<Value, String> {
-        let word = text.trim();
+        let answer = text.trim();
         let value = match self {
             Self::Text { format: None, .. } => Value::from(text),
-            Self::Text { .. } => Value::from(word),
+            Self::Text { .. } => Value::from(answer),
             Self::Number { is_integer, .. } => {
-                let integer = word.parse::<i64>().map(Number::from);
-                let number = match is_integer {
-                    true => integer.ok(),
-                    false => {
-                        let float = || Number::from_f64(word.parse().ok()?);
-                        integer.ok().or_else(float)
-                    }
+                let integer = answer.parse::<i64>().map(Number::from);
+                let number = if *is_integer {
+                    integer.ok()
+                } else {
+                    let float = || Number::from_f64(answer.parse().ok()?);
+                    integer.ok().or_else(float)
                 };
-                let missing = match is_integer {
-                    true => "this is not a whole number",
-                    false => "this is not a number",
+                let missing = if *is_integer {
+                    "this is not a whole number"
+                } else {
+                    "this is not a number"
                 };
                 Value::Number(number.ok_or(missing)?)
             }
-            Self::Boolean => match word.to_lowercase().as_str() {
+            Self::Boolean => match answer.to_lowercase().as_str() {
                 "y" | "yes" | "true" => Value::Bool(true),
                 "n" | "no" | "false" => Value::Bool(false),
                 _ => return Err("answer yes or no".into()),
             },
-            Self::OneOf(choices) => find_choice(choices, word)
+            Self::OneOf(choices) => find_choice(choices, answer)
                 .ok_or("this is not one of the choices")?
                 .value
                 .clone(),
             Self::AnyOf { choices, .. } => {
                 let mut chosen: Vec<Value> = Vec::new();
                 // A choice may contain a comma.
-                let parts = match find_choice(choices, word) {
-                    Some(_) => vec![word],
-                    None => word.split(',').collect(),
+                let parts = match find_choice(choices, answer) {
+                    Some(_) => vec![answer],
+                    None => answer.split(',').collect(),
                 };
                 for part in parts.into_iter().filter(|part| !part.trim().is_empty()) {
                     let choice = find_choice(choices, part).ok_or(
@@ -317,7 +317,7 @@ impl FieldKind {
                 Value::Array(chosen)
             }
             Self::Json => {
-                serde_json::from_str(word).map_err(|_| "this is not a JSON value".to_owned())?
+                serde_json::from_str(answer).map_err(|_| "this is not a JSON value".to_owned())?
             }
         };
         self.check(&value)?;

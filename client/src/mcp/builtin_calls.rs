@@ -475,11 +475,11 @@ async fn execute_read(
         Some(next) => format!("; the next part starts at offset {next}"),
         None => "; this is the last part".into(),
     };
-    let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
+    let range = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
     let origin = DataOrigin::stored_value();
     let page = ModelResult {
         data: vec![DataPart::text("The page", page.text)],
-        after: vec![place],
+        after: vec![range],
         ..ModelResult::default()
     };
     let content = page.into_content(origin.fence(&access.fences).as_ref());

@@ -203,7 +203,7 @@ impl JobRegistry {
     ) -> Result<JobStep, ErrorData> {
         let asks_back = is_modern(context);
         let able = context.client_capabilities().unwrap_or_default();
-        let mut asking = JoinSet::new();
+        let mut questions = JoinSet::new();
         let mut lacking = None;
         loop {
             tokio::select! {
@@ -229,7 +229,7 @@ impl JobRegistry {
                             return self.park_job(job).map(JobStep::Asks);
                         }
                     } else {
-                        asking.spawn(question_messages::ask_agent(context.peer.clone(), question));
+                        questions.spawn(question_messages::ask_agent(context.peer.clone(), question));
                     }
                 }
                 () = context.ct.cancelled() => {

@@ -90,7 +90,7 @@ impl Drop for RegistrationGuard {
     fn drop(&mut self) {
         let mut inner = self.question_router.inner();
         // Another request may have registered meanwhile.
-        let own = |place: &RegisteredRequest| place.registration == self.number;
+        let own = |request: &RegisteredRequest| request.registration == self.number;
         if inner.jobs.get(&self.cause).is_some_and(own) {
             inner.jobs.remove(&self.cause);
         }
@@ -111,12 +111,12 @@ impl QuestionRouter {
         }
         inner.seats += 1;
         let number = inner.seats;
-        let place = RegisteredRequest {
+        let request = RegisteredRequest {
             registration: number,
             questions,
             progress_sender,
         };
-        inner.jobs.insert(cause.clone(), place);
+        inner.jobs.insert(cause.clone(), request);
         let question_router = self.clone();
         RegistrationGuard {
             question_router,

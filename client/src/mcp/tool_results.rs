@@ -222,11 +222,11 @@ fn one_form(content: Vec<ContentBlock>, structured: Option<Value>) -> Vec<DataPa
     let mut parts = Vec::new();
     let mut structured = structured;
     let is_single = content.len() == 1;
-    for (place, block) in content.into_iter().enumerate() {
+    for (index, block) in content.into_iter().enumerate() {
         let what = if is_single {
             "The result".to_owned()
         } else {
-            format!("Part {} of the result", place + 1)
+            format!("Part {} of the result", index + 1)
         };
         let repeated = match &block {
             ContentBlock::Text(text) => structured

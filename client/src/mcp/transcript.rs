@@ -202,7 +202,7 @@ impl RunTranscript {
     fn emitted_parts(&mut self) -> Vec<DataPart> {
         let parts = std::mem::take(&mut self.parts).into_iter().enumerate();
         parts
-            .map(|(place, part)| emitted_part(place + 1, part))
+            .map(|(index, part)| emitted_part(index + 1, part))
             .collect()
     }
 
@@ -470,7 +470,7 @@ mod tests {
         transcript
     }
 
-    fn said(text: &str) -> EventKind {
+    fn console(text: &str) -> EventKind {
         EventKind::Console {
             level: Level::Warn,
             text: text.into(),
@@ -503,7 +503,7 @@ mod tests {
     fn result_comes_first_and_is_compact_json() {
         let outcome = Outcome::Result(json!({ "n": 1 }).into());
         assert_eq!(text_of(happened(Vec::new()), &outcome), "{\"n\":1}");
-        let text = text_of(happened(vec![said("hi")]), &outcome);
+        let text = text_of(happened(vec![console("hi")]), &outcome);
         assert_eq!(text, "{\"n\":1}\nconsole:\n[warn] hi");
         let document = happened(Vec::new()).structured_result("r-1", None, &outcome, None);
         let expected = json!({ "run": "r-1", "state": "succeeded", "result": { "n": 1 } });
@@ -515,7 +515,7 @@ mod tests {
         let nothing = Outcome::Result(Value::Null.into());
         assert_eq!(text_of(happened(Vec::new()), &nothing), "null");
         assert_eq!(
-            text_of(happened(vec![said("hi")]), &nothing),
+            text_of(happened(vec![console("hi")]), &nothing),
             "console:\n[warn] hi"
         );
     }
@@ -535,7 +535,7 @@ mod tests {
     #[test]
     fn failure_includes_console_and_prior_calls() {
         let broken = Error::new(Kind::Tool, "no such file\nmore");
-        let events = vec![said("hi"), call(None), call(Some(broken))];
+        let events = vec![console("hi"), call(None), call(Some(broken))];
         let error = Outcome::Error(Error::new(Kind::Runtime, "boom").hint("look"));
         let text = text_of(happened(events.clone()), &error);
         for part in [
@@ -577,7 +577,7 @@ mod tests {
     #[test]
     fn long_console_is_truncated_with_a_note() {
         let lines = (0..1000)
-            .map(|n| said(&format!("{n}{}", "x".repeat(100))))
+            .map(|n| console(&format!("{n}{}", "x".repeat(100))))
             .collect();
         let text = text_of(happened(lines), &Outcome::Result(Value::Null.into()));
         assert!(text.len() < MAX_CONSOLE_BYTES + 200);

@@ -190,12 +190,12 @@ pub(crate) fn decided(decided: &Decided, decision: Decision) {
     let approval = &decided.approval;
     let id = &approval.approval;
     let path = shown_path(&approval.path);
-    let said = match decision {
+    let outcome = match decision {
         Decision::Deny => paint(ERROR, "denied"),
         Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
     };
     report!(
-        "{id}: {path} {said}{}",
+        "{id}: {path} {outcome}{}",
         match decision {
             Decision::Session => " for this session",
             Decision::Always => " always",
@@ -270,10 +270,11 @@ pub(crate) fn prompt_answer(line: &str, in_run: bool) -> Option<Decision> {
     }
 }
 
-/// Prints the prompt for an approval. `place` is its position, and the number of calls that wait together.
-pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_run: bool) {
+/// Prints the prompt for an approval. `position` is its number among the calls that wait
+/// together, and how many they are.
+pub(crate) fn ask_to_approve(asked: &ApprovalAsked, position: (usize, usize), in_run: bool) {
     let because = rule_with_reason(&asked.rule, asked.reason.as_deref());
-    eprintln!("{}", question(asked, place));
+    eprintln!("{}", question(asked, position));
     if let Some(own) = servers_own_path(&asked.path) {
         let text = format!("its server calls it {}", quoted_path(own));
         eprintln!("  {}", paint(DIM, text));
@@ -293,12 +294,12 @@ pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_ru
 
 fn question(asked: &ApprovalAsked, (number, of): (usize, usize)) -> String {
     let id = paint(STRONG, &asked.approval);
-    let place = match of {
+    let position = match of {
         1 => String::new(),
         of => format!(" ({number} of {of})"),
     };
     format!(
-        "{id}{place} {}",
+        "{id}{position} {}",
         call_text(asked, 10 * MAX_RUN_ARGUMENTS_CHARS)
     )
 }
@@ -418,12 +419,12 @@ fn servers_own_path(path: &str) -> Option<&str> {
 /// A path as one word, quoted if needed: a tool's name could look like a path with arguments.
 fn quoted_path(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
-    let word = if path.chars().all(is_plain) {
+    let quoted = if path.chars().all(is_plain) {
         path.to_owned()
     } else {
         serde_json::Value::from(path).to_string()
     };
-    one_line(&spelled_out(&word), 2 * MAX_PATH_CHARS)
+    one_line(&spelled_out(&quoted), 2 * MAX_PATH_CHARS)
 }
 
 #[cfg(test)]

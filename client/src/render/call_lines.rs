@@ -124,7 +124,7 @@ pub(crate) fn call_progress_line(
     path: &str,
     progress: f64,
     total: Option<f64>,
-    word: Option<&str>,
+    message: Option<&str>,
 ) -> String {
     let far = match total {
         Some(total) if total > 0.0 && progress.is_finite() => {
@@ -133,8 +133,8 @@ pub(crate) fn call_progress_line(
         _ => format!("{progress}"),
     };
     let path = tool_name(path);
-    match word.map(|word| one_line(word, MAX_CALL_MESSAGE_CHARS)) {
-        Some(word) if !word.is_empty() => format!("{path}  {far}  {word}"),
+    match message.map(|message| one_line(message, MAX_CALL_MESSAGE_CHARS)) {
+        Some(message) if !message.is_empty() => format!("{path}  {far}  {message}"),
         _ => format!("{path}  {far}"),
     }
 }
@@ -164,13 +164,13 @@ mod tests {
 
     #[test]
     fn call_in_flight_is_one_line_with_progress() {
-        for (total, word, expected) in [
+        for (total, message, expected) in [
             (Some(8.0), None, "a.b  25 %"),
             (Some(0.0), None, "a.b  2"),
             (Some(1.0), Some("x\n\u{1b}y"), "a.b  100 %  x y"),
             (None, Some(""), "a.b  2"),
         ] {
-            let shown = call_progress_line("a.b", 2.0, total, word);
+            let shown = call_progress_line("a.b", 2.0, total, message);
             assert_eq!(shown.replace("  y", " y"), expected);
         }
     }

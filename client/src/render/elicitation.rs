@@ -179,8 +179,8 @@ fn prompt_text(prompt: &DialogPrompt<'_>, has_fields: bool) -> String {
             number,
             count,
         } => {
-            let place = paint(WARN, format!("{number} of {count}"));
-            format!("{place} {}: ", field_text(field))
+            let position = paint(WARN, format!("{number} of {count}"));
+            format!("{position} {}: ", field_text(field))
         }
         DialogPrompt::Submit => {
             let question = if has_fields {

@@ -116,9 +116,9 @@ fn print_diagnostic(kind: &str, error: &Error, listing: Option<&ProgramListing>)
     show_details(error);
     for other in other_errors(error) {
         let line = other["line"].as_u64();
-        let place = line.map_or_else(String::new, |line| format!("line {line}: "));
+        let position = line.map_or_else(String::new, |line| format!("line {line}: "));
         let message = escape_text(other["message"].as_str().unwrap_or_default());
-        eprintln!("  {} {place}{message}", paint(DIM, "also"));
+        eprintln!("  {} {position}{message}", paint(DIM, "also"));
     }
 }
 
@@ -173,21 +173,21 @@ const MAX_SOURCE_LINE_CHARS: usize = 100;
 /// The part of the line around `offset` (UTF-16 units), and the number of columns before `offset` in it.
 fn line_window(text: &str, offset: usize) -> (String, usize) {
     let mut units = 0;
-    let place = text
+    let column = text
         .chars()
         .take_while(|c| {
             units += c.len_utf16();
             units <= offset
         })
         .count();
-    let start = place.saturating_sub(MAX_SOURCE_LINE_CHARS / 2);
+    let start = column.saturating_sub(MAX_SOURCE_LINE_CHARS / 2);
     let shown: String = text
         .chars()
         .skip(start)
         .take(MAX_SOURCE_LINE_CHARS)
         .map(|c| if c == '\t' { ' ' } else { c })
         .collect();
-    (shown, place - start)
+    (shown, column - start)
 }
 
 fn show_stack(error: &Error) {

@@ -36,12 +36,12 @@ fn line_row(line: &LogLine) -> String {
     let level = match line.level {
         None => " ".repeat(5),
         Some(level) => {
-            let word = format!("{:<5}", <&str>::from(level));
+            let name = format!("{:<5}", <&str>::from(level));
             match level {
-                LogLevel::Trace | LogLevel::Debug => paint(DIM, word),
-                LogLevel::Info => paint(GOOD, word),
-                LogLevel::Warn => paint(WARN, word),
-                LogLevel::Error => paint(ERROR, word),
+                LogLevel::Trace | LogLevel::Debug => paint(DIM, name),
+                LogLevel::Info => paint(GOOD, name),
+                LogLevel::Warn => paint(WARN, name),
+                LogLevel::Error => paint(ERROR, name),
             }
         }
     };

@@ -81,7 +81,7 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
         if !tool.changed_paths.is_empty() {
             let places = tool.changed_paths.iter();
             let places: Vec<_> = places
-                .map(|place| one_line(place, MAX_PIN_NAME_CHARS))
+                .map(|path| one_line(path, MAX_PIN_NAME_CHARS))
                 .collect();
             println!("differs in {}", places.join(", "));
         }

@@ -172,16 +172,16 @@ pub(crate) fn policy_explanation(explanation: &PolicyExplanation) {
     {
         println!("  {}", limited_text(reason));
     }
-    let said = explanation
+    let hints = explanation
         .hints
         .iter()
-        .map(|(name, said)| format!("{name} = {said}"));
+        .map(|(name, value)| format!("{name} = {value}"));
     let verb = explanation.verb.iter().map(|verb| format!("verb = {verb}"));
-    let said: Vec<String> = said.chain(verb).collect();
-    if !said.is_empty() {
+    let declared: Vec<String> = hints.chain(verb).collect();
+    if !declared.is_empty() {
         println!(
             "  {}",
-            paint(DIM, format!("the tool declares {}", said.join(", ")))
+            paint(DIM, format!("the tool declares {}", declared.join(", ")))
         );
     }
     let elsewhere = |step: &&PolicyStep| step.outcome == PolicyOutcome::Elsewhere;

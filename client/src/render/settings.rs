@@ -76,9 +76,9 @@ pub(crate) fn config_mistakes(problems: &[ConfigProblem], file: &Path) {
 }
 
 fn mistake_line(problem: &ConfigProblem, file: &str) -> String {
-    let place = match problem.line {
+    let position = match problem.line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_owned(),
     };
-    format!("{place}: {}: {}", paint(ERROR, "error"), problem.message)
+    format!("{position}: {}: {}", paint(ERROR, "error"), problem.message)
 }

@@ -33,7 +33,7 @@ pub(crate) struct TopScreen {
     pub(crate) focus: FocusedList,
     pub(crate) paused: bool,
     /// The run to cancel, if the user confirms it.
-    pub(crate) asking: Option<String>,
+    pub(crate) confirming: Option<String>,
     /// A message that is shown until the next key.
     pub(crate) note: Option<String>,
     /// The selected server and run, by name, because the lists change.
@@ -61,8 +61,8 @@ impl ServerOrder {
     ];
 
     fn next(self) -> Self {
-        let place = Self::ALL.iter().position(|order| *order == self);
-        Self::ALL[place.map_or(0, |place| (place + 1) % Self::ALL.len())]
+        let index = Self::ALL.iter().position(|order| *order == self);
+        Self::ALL[index.map_or(0, |index| (index + 1) % Self::ALL.len())]
     }
 
     pub(crate) fn order_name(self) -> &'static str {
@@ -114,7 +114,7 @@ impl TopScreen {
                 _ => KeyAction::Nothing,
             };
         }
-        if let Some(run) = self.asking.take() {
+        if let Some(run) = self.confirming.take() {
             return match key.code {
                 KeyCode::Char('y' | 'Y') => KeyAction::Cancel(run),
                 _ => KeyAction::Nothing,
@@ -130,9 +130,9 @@ impl TopScreen {
                     FocusedList::Runs => FocusedList::Servers,
                 }
             }
-            KeyCode::Down | KeyCode::Char('j') => self.move_selection(figures, |place| place + 1),
+            KeyCode::Down | KeyCode::Char('j') => self.move_selection(figures, |index| index + 1),
             KeyCode::Up | KeyCode::Char('k') => {
-                self.move_selection(figures, |place| place.saturating_sub(1));
+                self.move_selection(figures, |index| index.saturating_sub(1));
             }
             KeyCode::Char('x') => self.ask_to_cancel(figures),
             _ => {}
@@ -144,9 +144,9 @@ impl TopScreen {
     fn move_selection(&mut self, figures: Option<&TopFigures>, step: impl Fn(usize) -> usize) {
         let Some(figures) = figures else { return };
         let (server, run) = self.selected(figures);
-        let to = |place: Option<usize>, count: usize| {
-            let place = place.map_or(0, step);
-            place.min(count.saturating_sub(1))
+        let to = |index: Option<usize>, count: usize| {
+            let index = index.map_or(0, step);
+            index.min(count.saturating_sub(1))
         };
         match self.focus {
             FocusedList::Servers => {
@@ -168,8 +168,8 @@ impl TopScreen {
         let chosen = running
             .iter()
             .find(|run| Some(&run.run) == self.run.as_ref());
-        self.asking = chosen.map(|run| run.run.clone());
-        if self.asking.is_none() {
+        self.confirming = chosen.map(|run| run.run.clone());
+        if self.confirming.is_none() {
             self.note = Some("select a run first, with the arrows".into());
         }
     }
@@ -202,7 +202,7 @@ mod tests {
         let mut screen = TopScreen::default();
         assert_eq!(press(&mut screen, &figures, "xy"), KeyAction::Nothing);
         assert_eq!(press(&mut screen, &figures, "jx"), KeyAction::Nothing);
-        assert_eq!(screen.asking.as_deref(), Some("9f-7"));
+        assert_eq!(screen.confirming.as_deref(), Some("9f-7"));
         assert_eq!(press(&mut screen, &figures, "n"), KeyAction::Nothing);
         assert_eq!(press(&mut screen, &figures, "q"), KeyAction::Quit);
         // A key that answers a prompt has no other effect.

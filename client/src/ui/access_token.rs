@@ -29,8 +29,8 @@ impl AccessSecret {
         Ok(Self { text, digest })
     }
 
-    pub(super) fn matches_secret(&self, said: &str) -> bool {
-        secret_digest(said) == self.digest
+    pub(super) fn matches_secret(&self, given: &str) -> bool {
+        secret_digest(given) == self.digest
     }
 }
 
@@ -59,8 +59,8 @@ impl OneTimeCode {
     }
 
     /// Whether `said` is the code, unused and not expired. Uses up the code.
-    pub(super) fn redeem_code(&self, said: &str) -> bool {
-        if !self.secret.matches_secret(said) {
+    pub(super) fn redeem_code(&self, given: &str) -> bool {
+        if !self.secret.matches_secret(given) {
             return false;
         }
         let mut open = self.open.lock();

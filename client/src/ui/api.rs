@@ -139,9 +139,9 @@ async fn tool(
     let found = state.connection.request(30, request, MuxClient::describe);
     let mut found = found.await?;
     // The path of a group matches all its tools, and may also be the path of a tool.
-    let place = found.tools.iter().position(|found| found.tool.path == path);
-    match (place, found.missing.pop()) {
-        (Some(place), _) => Ok(Json(found.tools.swap_remove(place))),
+    let index = found.tools.iter().position(|found| found.tool.path == path);
+    match (index, found.missing.pop()) {
+        (Some(index), _) => Ok(Json(found.tools.swap_remove(index))),
         (None, Some(missing)) => Err(missing.into()),
         (None, None) => match found.tools.pop() {
             Some(other) => Ok(Json(other)),

@@ -102,8 +102,8 @@ impl RequestAuthorizer {
         if path == ENTER_PATH {
             return Ok(());
         }
-        let said = single_header(headers, &header::AUTHORIZATION);
-        match said.and_then(|said| said.strip_prefix("Bearer ")) {
+        let credentials = single_header(headers, &header::AUTHORIZATION);
+        match credentials.and_then(|given| given.strip_prefix("Bearer ")) {
             Some(token) if self.token.matches_secret(token) => Ok(()),
             _ => Err(RequestRefusal::Token),
         }
@@ -199,16 +199,16 @@ mod tests {
             "Bearer TOKENx",
             "Basic TOKEN",
         ] {
-            let said = [HOST, ("authorization", wrong)];
+            let headers = [HOST, ("authorization", wrong)];
             assert_eq!(
-                judged(&Method::GET, stream, &said),
+                judged(&Method::GET, stream, &headers),
                 Err(RequestRefusal::Token),
                 "{wrong}"
             );
         }
-        for said in [&[HOST][..], &[HOST, BEARER, BEARER]] {
+        for headers in [&[HOST][..], &[HOST, BEARER, BEARER]] {
             assert_eq!(
-                judged(&Method::GET, stream, said),
+                judged(&Method::GET, stream, headers),
                 Err(RequestRefusal::Token)
             );
         }
@@ -233,21 +233,21 @@ mod tests {
             "http://127.0.0.1:8701",
             "http://localhost:8700",
         ] {
-            let said = [HOST, BEARER, ("origin", origin)];
+            let headers = [HOST, BEARER, ("origin", origin)];
             assert_eq!(
-                judged(&Method::POST, decide, &said),
+                judged(&Method::POST, decide, &headers),
                 Err(RequestRefusal::Site),
                 "{origin}"
             );
             assert_eq!(
-                judged(&Method::GET, "/api/stream", &said),
+                judged(&Method::GET, "/api/stream", &headers),
                 Err(RequestRefusal::Site)
             );
         }
         for site in ["cross-site", "same-site", "none"] {
-            let said = [HOST, BEARER, ("sec-fetch-site", site)];
+            let headers = [HOST, BEARER, ("sec-fetch-site", site)];
             assert_eq!(
-                judged(&Method::GET, "/api/stream", &said),
+                judged(&Method::GET, "/api/stream", &headers),
                 Err(RequestRefusal::Site),
                 "{site}"
             );

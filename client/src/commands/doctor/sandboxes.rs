@@ -36,8 +36,8 @@ async fn sandbox_support(muxd: &Path) -> Result<SandboxSupportReport, String> {
         .map_err(|_| format!("it did not exit within {SUPPORT_TIMEOUT:?}"))?
         .map_err(|error| error.to_string())?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(said.trim().to_owned());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(stderr.trim().to_owned());
     }
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }

@@ -57,8 +57,8 @@ impl ServerMover<'_> {
         if carried.iter().any(|one| one.moved) {
             match find_unusable_servers(carried, config, env, self.dirs).await {
                 Ok(unusable) => {
-                    for (place, reason) in unusable {
-                        carried[place].stay(reason);
+                    for (index, reason) in unusable {
+                        carried[index].stay(reason);
                     }
                 }
                 Err(failure) => {
@@ -225,12 +225,12 @@ async fn find_unusable_servers(
     }
     let report = check_text(text, &dirs.config_file()).await?;
     let moving = carried.iter().enumerate().filter(|(_, one)| one.moved);
-    let unusable = moving.filter_map(|(place, one)| {
+    let unusable = moving.filter_map(|(index, one)| {
         let name = one.server.as_deref().unwrap_or_default();
         let prefix = format!("[{}.{name}]: ", IMPORT_SECTION.join("."));
         let mut problems = report.problems.iter().filter(|problem| !problem.advisory);
         let reason = problems.find_map(|problem| problem.message.strip_prefix(&prefix))?;
-        Some((place, format!("muxd cannot use it: {reason}")))
+        Some((index, format!("muxd cannot use it: {reason}")))
     });
     Ok(unusable.collect())
 }

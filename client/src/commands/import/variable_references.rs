@@ -38,7 +38,7 @@ impl<'a> ReferenceTranslator<'a> {
         }
     }
 
-    pub(super) fn translate_text(&mut self, text: &str, place: TextPosition) -> String {
+    pub(super) fn translate_text(&mut self, text: &str, position: TextPosition) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find(['$', '{']) {
@@ -51,7 +51,7 @@ impl<'a> ReferenceTranslator<'a> {
                     .map(|end| (&inside[..end], &inside[end + 1..]))
             };
             if let Some((name, after)) = inner("${") {
-                match self.translate_reference(name, place) {
+                match self.translate_reference(name, position) {
                     Some(ours) => out.push_str(&ours),
                     None => _ = write!(out, "$${{{}}}", escape_literal(name)),
                 }
@@ -63,7 +63,7 @@ impl<'a> ReferenceTranslator<'a> {
                 out.push_str(&ours);
                 rest = after;
             } else if let Some(name) = self.bare_name(rest) {
-                match self.translate_reference(name, place) {
+                match self.translate_reference(name, position) {
                     Some(ours) => out.push_str(&ours),
                     None => _ = write!(out, "${name}"),
                 }
@@ -104,7 +104,7 @@ impl<'a> ReferenceTranslator<'a> {
     }
 
     /// Translates the inside of `${…}`. `None` if it is meant literally.
-    fn translate_reference(&mut self, inner: &str, place: TextPosition) -> Option<String> {
+    fn translate_reference(&mut self, inner: &str, position: TextPosition) -> Option<String> {
         if let Some(name) = inner
             .strip_prefix("env:")
             .filter(|name| is_variable_name(name))
@@ -131,7 +131,7 @@ impl<'a> ReferenceTranslator<'a> {
             return Some(escape_literal(default));
         }
         if is_variable_name(inner) && !self.is_editor_variable(inner) {
-            let meant = match place {
+            let meant = match position {
                 TextPosition::Value => true,
                 TextPosition::Argument => {
                     self.replaces(ReferenceSyntax::Arguments) && !self.own.contains(inner)
@@ -243,7 +243,7 @@ mod tests {
     fn references_are_translated_and_dollar_signs_kept() {
         use TextPosition::{Argument, Value};
         let own = BTreeSet::from(["AUTH".to_owned()]);
-        for (agent, place, theirs, ours) in [
+        for (agent, position, theirs, ours) in [
             (Agent::Claude, Value, "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
             (Agent::Claude, Value, "${URL:-http://a/$b}", "http://a/$b"),
             (
@@ -297,7 +297,7 @@ mod tests {
         ] {
             let mut translator = ReferenceTranslator::new(agent, &own);
             assert_eq!(
-                translator.translate_text(theirs, place),
+                translator.translate_text(theirs, position),
                 ours,
                 "{agent:?} {theirs}"
             );

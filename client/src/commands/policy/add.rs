@@ -79,7 +79,7 @@ fn build_rule(args: &args::PolicyAddArgs) -> Result<Map<String, Value>, Error> {
     for (key, value) in &args.when {
         let path = match key.split_once('.') {
             // The path into the arguments may also have dots.
-            Some((table @ ("arguments" | "annotations"), place)) => vec![table, place],
+            Some((table @ ("arguments" | "annotations"), name)) => vec![table, name],
             _ => vec![key.as_str()],
         };
         let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
@@ -94,11 +94,11 @@ fn build_rule(args: &args::PolicyAddArgs) -> Result<Map<String, Value>, Error> {
         let key = ConfigKey::of_rule(path)?;
         let value = key.parse_value(value);
         match key.path.as_slice() {
-            [table, place] => rule
+            [table, name] => rule
                 .entry(table.as_str())
                 .or_insert_with(|| Value::Object(Map::new()))
                 .as_object_mut()
-                .and_then(|table| table.insert(place.clone(), value)),
+                .and_then(|table| table.insert(name.clone(), value)),
             path => rule.insert(path.concat(), value),
         };
     }

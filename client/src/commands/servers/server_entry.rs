@@ -31,11 +31,11 @@ pub(in crate::commands) fn parse_definition(
             &["auto", "streamable-http", "sse"],
         ),
     ];
-    for (option, word, words) in choices {
-        if let Some(word) = word
-            && !words.contains(&word.as_str())
+    for (option, value, allowed) in choices {
+        if let Some(value) = value
+            && !allowed.contains(&value.as_str())
         {
-            let message = format!("{option} {word} is none of {}", words.join(", "));
+            let message = format!("{option} {value} is none of {}", allowed.join(", "));
             return Err(Error::new(Kind::Validation, message));
         }
     }
@@ -75,9 +75,9 @@ pub(in crate::commands) fn build_server_entry(
         ("transport", &args.transport),
         ("share", &args.share),
     ];
-    for (key, word) in more {
-        if let Some(word) = word {
-            entry.insert(key.into(), word.as_str().into());
+    for (key, value) in more {
+        if let Some(value) = value {
+            entry.insert(key.into(), value.as_str().into());
         }
     }
     entry

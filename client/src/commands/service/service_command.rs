@@ -68,12 +68,12 @@ impl ServiceStep {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let said = if said.is_empty() {
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let stderr = if stderr.is_empty() {
             output.status.to_string()
         } else {
-            said
+            stderr
         };
-        Err(ServiceCommandError::Failed(shown, said))
+        Err(ServiceCommandError::Failed(shown, stderr))
     }
 }

@@ -84,8 +84,8 @@ impl ApprovalPrompt {
         match &mut self.shown {
             PromptState::Nothing => {
                 terminal.begin_question();
-                let place = (self.answered + 1, all);
-                render::ask_to_approve(&first.asked, place, self.in_run);
+                let position = (self.answered + 1, all);
+                render::ask_to_approve(&first.asked, position, self.in_run);
                 self.shown = PromptState::Question { of: all };
             }
             // The line typed so far is kept.

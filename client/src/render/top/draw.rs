@@ -161,15 +161,15 @@ fn draw_list(
 
 fn foot_paragraph(screen: &TopScreen, trouble: Option<&str>) -> Paragraph<'static> {
     let warned = Style::new().fg(Color::Yellow);
-    if let Some(run) = &screen.asking {
+    if let Some(run) = &screen.confirming {
         return Paragraph::new(format!(
             "stop run {}? press y to stop it, any other key to keep it",
             run_number(run)
         ))
         .style(warned);
     }
-    if let Some(word) = screen.note.as_deref().or(trouble) {
-        return Paragraph::new(one_line(word, 200)).style(warned);
+    if let Some(text) = screen.note.as_deref().or(trouble) {
+        return Paragraph::new(one_line(text, 200)).style(warned);
     }
     let keys = "q quit   s sort   tab list   \u{2191}\u{2193} select   x stop a run   p pause";
     Paragraph::new(keys).style(DIM)
