@@ -69,7 +69,7 @@ use crate::{
     agents::{AgentFileError, ConfigFileError},
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
     completion, exit,
-    process_environment::{OWN_HOME, client_identity, env_path, resolve_dirs},
+    process_environment::{OWN_HOME, client_identity, current_dir, env_path, resolve_dirs},
     render::{self, ProgramListing},
     request_timeouts::{
         CALL_TIMEOUT, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT, within_server_start,

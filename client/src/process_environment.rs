@@ -3,7 +3,9 @@
 use std::{env, path::PathBuf, sync::OnceLock};
 
 use mux_client::{ClientIdentity, ConnectError};
-use mux_proto::{endpoint::Dirs, variables, version};
+use mux_proto::{Error, endpoint::Dirs, variables, version};
+
+use crate::exit::unavailable_error;
 
 /// The home of the daemon that this process uses, if it is not that of the environment.
 pub(crate) static OWN_HOME: OnceLock<PathBuf> = OnceLock::new();
@@ -17,14 +19,20 @@ pub(crate) fn resolve_dirs() -> Result<Dirs, ConnectError> {
     Ok(Dirs::resolve(home.as_deref())?)
 }
 
+/// The directory in which the command was started, to which paths on the command line are relative.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the command reads its working directory"
+)]
+pub(crate) fn current_dir() -> Result<PathBuf, Error> {
+    env::current_dir().map_err(|error| {
+        unavailable_error(format!("cannot determine the current directory: {error}"))
+    })
+}
+
 pub(crate) fn client_identity() -> ClientIdentity {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the workspace is where the user stands"
-    )]
-    let workspace = env::current_dir().ok();
     ClientIdentity {
-        workspace,
+        workspace: current_dir().ok(),
         ..ClientIdentity::new("mux", version::BUILD)
     }
 }

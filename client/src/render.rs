@@ -56,6 +56,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::terminal::{eprint, eprintln, print, report};
+pub(crate) use self::terminal::{is_output_closed, print_data};
 pub(crate) use self::{
     approvals::*, audit::*, call_lines::*, config_edit::*, doctor::*, elicitation::*, failure::*,
     human_units::*, import::*, init::*, init_undo::*, install::*, lists::*, login::*, logs::*,
@@ -63,10 +64,6 @@ pub(crate) use self::{
     run_details::*, run_document::*, run_view::*, runs::*, sandboxes::*, secrets::*,
     server_edit::*, service::*, settings::*, setup::*, sources::*, status::*, top::*, ui::*,
     undone_moves::*, usage::*, verbosity::*, version::*,
-};
-pub(crate) use self::{
-    service::start_origin_text as started_by,
-    terminal::{is_output_closed, print_data},
 };
 use crate::{exit, found_program::with_found_program};
 

@@ -499,6 +499,15 @@ fn toml_document(text: &str) -> ConfigDocument {
 }
 
 #[test]
+fn entry_is_found_by_its_name_in_programs() {
+    let text = b"[servers.my-files]\ncommand = \"a\"\n";
+    let document = ConfigDocument::parse(text, ConfigFormat::Toml).unwrap();
+    let found = |name: &str| document.find_spelled_entry(&["servers"], name);
+    assert_eq!(found("my_files").unwrap().0, "my-files");
+    assert!(found("my").is_none());
+}
+
+#[test]
 fn value_is_set_in_the_layout_of_the_file() {
     for (before, path, headed, value, after) in [
         (

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     CommandFailure, connect_if_running,
-    import::{self, EnvFile, WithheldSecret, names_clash},
+    import::{self, EnvFile, WithheldSecret},
     install::agent_places,
     repeated_edit::repeat_blocking_edit,
     resolve_dirs,
@@ -75,13 +75,6 @@ impl ConfigFiles {
         })
     }
 
-    /// The entry that has this name, or a name that is the same identifier in programs.
-    fn find_clashing_entry(&self, section: &[&str], name: &str) -> Option<&str> {
-        let servers = self.config.section_entries(section);
-        let mut names = servers.into_iter().map(|(known, _)| known);
-        names.find(|known| names_clash(known, name))
-    }
-
     /// The entry that a new entry of this name replaces. Fails if the existing entry may not be replaced.
     pub(super) fn entry_to_replace(
         &self,
@@ -89,7 +82,7 @@ impl ConfigFiles {
         replace: bool,
     ) -> Result<Option<String>, CommandFailure> {
         for (section, what) in NAMESPACE_SECTIONS {
-            let Some(known) = self.find_clashing_entry(section, name) else {
+            let Some((known, _)) = self.config.find_spelled_entry(section, name) else {
                 continue;
             };
             if *section == self.section && replace {
@@ -139,7 +132,7 @@ impl ConfigFiles {
     }
 
     pub(super) fn existing_entry_name(&self, name: &str) -> Result<String, CommandFailure> {
-        if let Some(known) = self.find_clashing_entry(self.section, name) {
+        if let Some((known, _)) = self.config.find_spelled_entry(self.section, name) {
             return Ok(known.to_owned());
         }
         let servers = self.config.section_entries(self.section);
@@ -154,9 +147,8 @@ impl ConfigFiles {
         let mut others = NAMESPACE_SECTIONS
             .iter()
             .filter(|(section, _)| *section != self.section);
-        if let Some((_, what)) =
-            others.find(|(section, _)| self.find_clashing_entry(section, name).is_some())
-        {
+        let has_entry = |section: &[&str]| self.config.find_spelled_entry(section, name).is_some();
+        if let Some((_, what)) = others.find(|(section, _)| has_entry(section)) {
             return Err(error
                 .hint(format!("it is a {what}: see `mux {what}s --help`"))
                 .into());

@@ -27,13 +27,13 @@ use self::{
 pub(super) use self::{
     env_file::EnvFile,
     server_definition::{SERVER_IDENTITY_KEYS, ServerDefinition, overwrite_entry},
-    server_names::{names_clash, nearest_valid_name},
+    server_names::nearest_valid_name,
     undo::undo_moves,
     variable_references::escape_literal,
     withhold_secrets::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
 use super::{
-    CommandFailure, CommandResult, config_edit::ConfigFiles, connect_if_running,
+    CommandFailure, CommandResult, config_edit::ConfigFiles, connect_if_running, current_dir,
     install::agent_places, repeated_edit::repeat_edit, resolve_dirs,
 };
 use crate::{
@@ -101,11 +101,8 @@ fn read_all_agents(
     places: &AgentPaths,
     import: &mut ImportReport,
 ) -> Vec<AgentSource> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "Claude Code keeps servers per directory in which it runs"
-    )]
-    let project = std::env::current_dir().ok();
+    // Claude Code keeps servers per directory in which it runs.
+    let project = current_dir().ok();
     let mut sources = Vec::new();
     for agent in agents {
         let path = places.agent_config_file(*agent);

@@ -16,8 +16,8 @@ use mux_proto::{Error, Kind};
 
 use self::install_plan::{FileStep, InstallPlan, InstallPlanError};
 use super::{
-    CommandFailure, CommandResult, UsageMistake, env_path, repeated_edit::repeat_blocking_edit,
-    resolve_dirs,
+    CommandFailure, CommandResult, UsageMistake, current_dir, env_path,
+    repeated_edit::repeat_blocking_edit, resolve_dirs,
 };
 use crate::{
     agents::{Agent, AgentFile, AgentPaths, EditLock, MuxEntry, OperatingSystem, masked_diff},
@@ -44,7 +44,7 @@ pub(super) fn edit_agents(
     let mut edits = Vec::new();
     for agent in agents.iter().copied() {
         let path = match agent.spec().project_file {
-            Some(file) if args.project => project_dir()?.join(file),
+            Some(file) if args.project => current_dir()?.join(file),
             _ => places.agent_config_file(agent),
         };
         let mux_entry = mux_launch::launch_entry(agent, args)?;
@@ -114,17 +114,6 @@ fn select_agents(
     Ok(agents)
 }
 
-fn project_dir() -> Result<PathBuf, Error> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the project is where the user stands"
-    )]
-    let folder = std::env::current_dir();
-    folder.map_err(|error| {
-        exit::unavailable_error(format!("cannot determine the current directory: {error}"))
-    })
-}
-
 /// Refuses a project's file that a link, which the repository may have brought, leads out of the project: the user's own
 /// file would be edited, and its backup with the user's tokens would be left in the repository.
 fn refuse_link_out_of_project(file: &Path) -> Result<(), Error> {
@@ -133,7 +122,7 @@ fn refuse_link_out_of_project(file: &Path) -> Result<(), Error> {
         Err(Error::new(Kind::Validation, format!("{shown} {leads}"))
             .hint("remove the link, or run `mux install` without --project to edit your own file"))
     };
-    match leads_out_of(&project_dir()?, file) {
+    match leads_out_of(&current_dir()?, file) {
         Ok(None) => Ok(()),
         Ok(Some(target)) => refused(format!(
             "leads to {}, which is outside this project",

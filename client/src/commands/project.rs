@@ -10,6 +10,7 @@ use mux_proto::{ApproveProjectRequest, Error, Kind, ProjectInfo, ProjectsRequest
 use super::{
     CommandFailure, CommandResult, ask,
     confirm::{DefaultAnswer, can_ask, confirm},
+    current_dir,
 };
 use crate::{
     args::{self, ProjectCommand},
@@ -124,14 +125,6 @@ async fn list_projects(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, Com
     Ok(list.await?.projects)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "paths on the command line are meant from where the user stands"
-)]
 fn absolute_project_dir(dir: Option<PathBuf>) -> Result<PathBuf, CommandFailure> {
-    let here = std::env::current_dir().map_err(|error| {
-        let message = format!("the current directory cannot be read: {error}");
-        Error::new(Kind::NotFound, message)
-    })?;
-    Ok(here.join(dir.unwrap_or_default()))
+    Ok(current_dir()?.join(dir.unwrap_or_default()))
 }

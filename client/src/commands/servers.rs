@@ -9,9 +9,7 @@ use mux_client::within_seconds;
 use mux_proto::{Kind, ServerInfo};
 use serde_json::json;
 
-pub(super) use self::server_entry::{
-    absolute_program, build_server_entry, current_dir, parse_definition,
-};
+pub(super) use self::server_entry::{absolute_program, build_server_entry, parse_definition};
 use super::{
     CommandFailure, CommandResult, UsageMistake,
     config_edit::{ConfigFiles, edit_verb},

@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 use super::{
     CommandFailure, CommandResult,
     config_edit::{ConfigFiles, edit_verb},
-    connect_or_start,
+    connect_or_start, current_dir,
     import::{
         ServerDefinition, WithheldSecret, escape_literal, nearest_valid_name, overwrite_entry,
         withhold_credentials,
     },
     repeated_edit::repeat_edit,
-    servers::{SOURCES_SECTION, absolute_program, current_dir, remove_entry},
+    servers::{SOURCES_SECTION, absolute_program, remove_entry},
     within_server_start,
 };
 use crate::{
@@ -167,7 +167,7 @@ fn resolve_description(written: &str) -> Result<String, Error> {
     if written.contains("://") || written.starts_with('$') {
         return Ok(written.to_owned());
     }
-    let here = current_dir();
+    let here = current_dir().ok();
     let path = here.as_deref().unwrap_or(Path::new("/")).join(written);
     if !path.is_file() {
         let message = format!("there is no file {}", path.display());

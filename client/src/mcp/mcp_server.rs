@@ -225,11 +225,8 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let tools = self
-            .catalog
-            .list()
-            .await
-            .map_err(tool_results::protocol_error)?;
+        let tools = self.catalog.list().await;
+        let tools = tools.map_err(tool_results::protocol_error)?;
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -255,11 +252,8 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let resources = self
-            .offers
-            .resources()
-            .await
-            .map_err(tool_results::protocol_error)?;
+        let resources = self.offers.resources().await;
+        let resources = resources.map_err(tool_results::protocol_error)?;
         Ok(ListResourcesResult::with_all_items(resources))
     }
 
@@ -269,11 +263,8 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let templates = self
-            .offers
-            .templates()
-            .await
-            .map_err(tool_results::protocol_error)?;
+        let templates = self.offers.templates().await;
+        let templates = templates.map_err(tool_results::protocol_error)?;
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
@@ -311,11 +302,8 @@ impl ServerHandler for MuxMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.on_first_request(context.client_info(), context.client_capabilities());
-        let prompts = self
-            .offers
-            .prompts()
-            .await
-            .map_err(tool_results::protocol_error)?;
+        let prompts = self.offers.prompts().await;
+        let prompts = prompts.map_err(tool_results::protocol_error)?;
         Ok(ListPromptsResult::with_all_items(prompts))
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     display_path, human_units,
     lists::{print_remarks, server_remarks, server_table},
-    print_document, print_extended, screen_fit, started_by,
+    print_document, print_extended, screen_fit, start_origin_text,
     style::{DIM, STRONG, WARN, escape_text, one_line, paint},
     warn,
 };
@@ -113,7 +113,10 @@ fn detail_lines(status: &Status, all: bool) -> Vec<String> {
     };
     let mut lines = vec![labeled_line("engine", engine)];
     if status.started.is_some() {
-        lines.push(labeled_line("start", started_by(status.started.as_ref())));
+        lines.push(labeled_line(
+            "start",
+            start_origin_text(status.started.as_ref()),
+        ));
     }
     if let Some(spans) = status.telemetry.as_ref().and_then(spans_text) {
         lines.push(labeled_line("spans", spans));

@@ -12,7 +12,7 @@ pub(super) async fn check_service(group: &mut CheckGroup, dirs: &Dirs, status: O
         group.ok(format!(
             "muxd {} was {}",
             status.pid,
-            render::started_by(status.started.as_ref())
+            render::start_origin_text(status.started.as_ref())
         ));
     }
     // A system without services is not a problem.

@@ -157,10 +157,7 @@ impl ConfigMerger<'_> {
     }
 
     fn find_existing_entry(&self, name: &str, definition: &ServerDefinition) -> ExistingEntry {
-        let entries = self.config.section_entries(IMPORT_SECTION);
-        let found = entries
-            .into_iter()
-            .find(|(known, _)| server_names::names_clash(known, name));
+        let found = self.config.find_spelled_entry(IMPORT_SECTION, name);
         let Some((known, entry)) = found else {
             return ExistingEntry::Nothing;
         };

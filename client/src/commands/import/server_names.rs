@@ -27,11 +27,6 @@ pub(super) fn imported_name(theirs: &str) -> String {
     words.join("_")
 }
 
-/// Returns true if two servers would be the same `mux.NAME`.
-pub(in crate::commands) fn names_clash(one: &str, other: &str) -> bool {
-    one.replace('-', "_") == other.replace('-', "_")
-}
-
 /// The variable for a secret of a server.
 pub(super) fn secret_variable(server: &str, key: &str) -> String {
     let upper = |text: &str| -> String {
@@ -74,7 +69,6 @@ mod tests {
         ] {
             assert_eq!(imported_name(theirs), ours, "{theirs}");
         }
-        assert!(names_clash("a-b", "a_b") && !names_clash("a", "b"));
         assert_eq!(
             secret_variable("my-server", "--api-key"),
             "MUX_MY_SERVER_API_KEY"

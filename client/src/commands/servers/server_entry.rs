@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     args::ServerAddArgs,
     commands::import::{ServerDefinition, escape_literal, nearest_valid_name},
+    process_environment::current_dir,
 };
 
 /// The server that the arguments define. Texts are in the syntax of config.toml: `${NAME}` is a variable.
@@ -39,7 +40,7 @@ pub(in crate::commands) fn parse_definition(
             return Err(Error::new(Kind::Validation, message));
         }
     }
-    let here = current_dir();
+    let here = current_dir().ok();
     let mut words = args.command.iter();
     let command = words.next().map(|program| {
         let is_path = Path::new(program).components().nth(1).is_some();
@@ -94,14 +95,6 @@ pub(in crate::commands) fn absolute_program(program: &str, here: Option<&Path>) 
         }
         _ => program.to_owned(),
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "paths on the command line are meant from where the user stands"
-)]
-pub(in crate::commands) fn current_dir() -> Option<PathBuf> {
-    std::env::current_dir().ok()
 }
 
 #[cfg(test)]
