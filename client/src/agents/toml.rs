@@ -5,8 +5,12 @@
 mod headed_tables;
 mod values;
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike};
+use toml_edit::{
+    Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, de::from_document,
+};
 
 pub(super) use self::values::{add_toml_item, set_toml_value};
 use self::{
@@ -16,20 +20,23 @@ use self::{
 use super::config_document_error::{ConfigDocumentError, utf16_position};
 
 pub(super) fn read_toml(text: &str) -> Result<Value, ConfigDocumentError> {
-    let document = parse_toml(text)?;
-    Ok(table_to_json(document.as_table()))
+    from_document(parse_toml(text)?)
+        .map_err(|error| syntax_error(text, error.span(), error.message()))
 }
 
 fn parse_toml(text: &str) -> Result<DocumentMut, ConfigDocumentError> {
-    text.parse().map_err(|error: toml_edit::TomlError| {
-        let offset = error.span().map_or(0, |span| span.start);
-        let (line, column) = utf16_position(text, offset);
-        ConfigDocumentError::Syntax {
-            line,
-            column,
-            message: error.message().trim().replace('\n', " "),
-        }
-    })
+    text.parse()
+        .map_err(|error: toml_edit::TomlError| syntax_error(text, error.span(), error.message()))
+}
+
+fn syntax_error(text: &str, span: Option<Range<usize>>, message: &str) -> ConfigDocumentError {
+    let offset = span.map_or(0, |span| span.start);
+    let (line, column) = utf16_position(text, offset);
+    ConfigDocumentError::Syntax {
+        line,
+        column,
+        message: message.trim().replace('\n', " "),
+    }
 }
 
 /// The source with the entry added. The keys of an existing entry are set one by one.
@@ -40,11 +47,14 @@ pub(super) fn put_toml_entry(
     entry: &Value,
 ) -> Result<String, ConfigDocumentError> {
     let mut document = parse_toml(text)?;
+    let values = read_toml(text)?;
+    let path = section.iter().chain([&name]);
+    let before = path.fold(&values, |value, key| &value[*key]);
     let table = section_table(&mut document, section)?;
     let within_line = table.is_dotted() || table.iter().any(|(_, item)| item.is_inline_table());
     let old = table.get_mut(name).and_then(Item::as_table_like_mut);
     if let (Some(old), Value::Object(new)) = (old, entry) {
-        merge_values(old, new)?;
+        merge_values(old, before, new)?;
     } else if within_line || table.contains_key(name) {
         set_value(table, &[name], entry)?;
     } else {
@@ -87,17 +97,17 @@ fn section_table<'a>(
     Ok(table)
 }
 
+/// Sets the keys one by one. `before` has the values of the table.
 fn merge_values(
     old: &mut dyn TableLike,
+    before: &Value,
     new: &Map<String, Value>,
 ) -> Result<(), ConfigDocumentError> {
     for (key, value) in new {
-        let item = old.get_mut(key);
-        let is_equal = item.as_deref().and_then(item_to_json).as_ref() == Some(value);
-        let inner = item.and_then(Item::as_table_like_mut);
+        let inner = old.get_mut(key).and_then(Item::as_table_like_mut);
         if let (Some(inner), Value::Object(new)) = (inner, value) {
-            merge_values(inner, new)?;
-        } else if !is_equal {
+            merge_values(inner, &before[key], new)?;
+        } else if before.get(key) != Some(value) {
             set_value(old, &[key], value)?;
         }
     }
@@ -120,38 +130,6 @@ fn to_inline_value(value: &Value) -> toml_edit::Value {
             .map(|(key, value)| (key, to_inline_value(value)))
             .collect::<InlineTable>()
             .into(),
-    }
-}
-
-fn table_to_json(table: &dyn TableLike) -> Value {
-    let entries = table.iter();
-    Value::Object(
-        entries
-            .filter_map(|(key, item)| Some((key.to_owned(), item_to_json(item)?)))
-            .collect(),
-    )
-}
-
-fn item_to_json(item: &Item) -> Option<Value> {
-    match item {
-        Item::None => None,
-        Item::Value(value) => Some(toml_value_to_json(value)),
-        Item::Table(table) => Some(table_to_json(table)),
-        Item::ArrayOfTables(tables) => {
-            Some(tables.iter().map(|table| table_to_json(table)).collect())
-        }
-    }
-}
-
-fn toml_value_to_json(value: &toml_edit::Value) -> Value {
-    match value {
-        toml_edit::Value::String(text) => text.value().as_str().into(),
-        toml_edit::Value::Integer(number) => (*number.value()).into(),
-        toml_edit::Value::Float(number) => (*number.value()).into(),
-        toml_edit::Value::Boolean(value) => (*value.value()).into(),
-        toml_edit::Value::Datetime(time) => time.value().to_string().into(),
-        toml_edit::Value::Array(values) => values.iter().map(toml_value_to_json).collect(),
-        toml_edit::Value::InlineTable(table) => table_to_json(table),
     }
 }
 
