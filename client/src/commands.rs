@@ -58,13 +58,7 @@ use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, MuxClient, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
-pub(crate) use self::{
-    doctor::{run_checks, update_advice},
-    login::check_login_url,
-    logs::last_lines_of_server,
-    servers::switch_entry,
-    version_report::version_report,
-};
+pub(crate) use self::{doctor::update_advice, version_report::version_report};
 use crate::{
     agents::{AgentFileError, ConfigFileError},
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},

@@ -53,7 +53,7 @@
 //!   do so, and `commands/repeated_edit` repeats an edit of a file that changed meanwhile. `json`, `toml` and `yaml`
 //!   edit syntax trees, which keep comments and layout, and `line_endings` restores line endings. `agent_table` has the
 //!   facts about each agent, `agent_paths` the paths of its files, `diff` renders an edit.
-//! - `mcp` serves all tools to agents as an MCP server. `ui` serves a page for the browser.
+//! - `mcp` serves all tools to agents as an MCP server. `commands/ui` serves a page for the browser.
 //! - `top` computes rates and latencies from readings of the metrics, without drawing (`top/history`, `figures`,
 //!   `top_screen`). `log_line` parses a line of a log. `elicitation` is a
 //!   server's question to the user, with the meaning of each typed line. `web_url` decides which addresses a browser

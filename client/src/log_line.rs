@@ -158,7 +158,7 @@ fn mcp_level(text: &str) -> Option<LogLevel> {
     }
 }
 
-/// Whether `wanted` is the run's id, or the number after the dash of the id.
+/// Returns true if `wanted` is the run's id, or the number after the dash of the id.
 pub(crate) fn matches_run(id: &str, wanted: &str) -> bool {
     let number = id.rsplit_once('-').map(|(_, number)| number);
     !id.is_empty() && (id == wanted || number == Some(wanted))

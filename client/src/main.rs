@@ -20,7 +20,6 @@ mod render;
 mod request_timeouts;
 mod step_outcome;
 mod top;
-mod ui;
 mod usage;
 mod web_url;
 

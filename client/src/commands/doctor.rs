@@ -94,7 +94,7 @@ pub(super) async fn doctor(json: bool) -> CommandResult {
 }
 
 /// The results of all checks, the most severe first.
-pub(crate) async fn run_checks() -> Vec<DoctorCheck> {
+pub(super) async fn run_checks() -> Vec<DoctorCheck> {
     let mut checks = run_groups().await;
     checks.sort_by_key(|check| Reverse(check.verdict));
     checks

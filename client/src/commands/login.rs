@@ -68,7 +68,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
 }
 
 /// Fails if the page of a login must not be opened in a browser.
-pub(crate) fn check_login_url(started: &LoginStarted) -> Result<(), Error> {
+pub(super) fn check_login_url(started: &LoginStarted) -> Result<(), Error> {
     if web_url::parse_web_url(&started.url).is_some() {
         Ok(())
     } else {

@@ -45,7 +45,7 @@ pub(super) async fn server_logs(
 }
 
 /// The last lines of the log of one server.
-pub(crate) fn last_lines_of_server(
+pub(super) fn last_lines_of_server(
     server: &str,
     most: usize,
 ) -> Result<Vec<LogLine>, CommandFailure> {

@@ -187,7 +187,7 @@ pub(super) async fn switch_server(
 }
 
 /// Enables or disables the server or source of this name in config.toml.
-pub(crate) async fn switch_entry(
+pub(super) async fn switch_entry(
     name: &str,
     is_source: bool,
     enabled: bool,

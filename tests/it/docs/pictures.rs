@@ -21,7 +21,7 @@ const MAX_PICTURE_BYTES: u64 = 150 << 10;
 const COLUMNS: u16 = 100;
 
 const PAGE: &[&str] = &[
-    "client/src/ui/page",
+    "client/src/commands/ui/page",
     "tests/browser/pictures.mjs",
     "tests/data/pictures.json",
 ];

@@ -213,7 +213,7 @@ fn every_action_is_refused_to_all_but_the_page() {
 /// The list above has every route that takes a POST.
 #[test]
 fn every_action_of_the_page_is_in_the_list() {
-    let scripts = mux_tests::editors::source("client/src/ui");
+    let scripts = mux_tests::editors::source("client/src/commands/ui");
     let routes: Vec<String> = ["api.rs", "actions.rs"]
         .iter()
         .map(|file| fs::read_to_string(scripts.join(file)).unwrap())

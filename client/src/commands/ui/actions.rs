@@ -24,7 +24,10 @@ use super::{
     api::{ApiResult, SharedUiState},
 };
 use crate::{
-    commands::{CommandFailure, check_login_url, last_lines_of_server, run_checks, switch_entry},
+    commands::{
+        CommandFailure, doctor::run_checks, login::check_login_url, logs::last_lines_of_server,
+        servers::switch_entry,
+    },
     request_timeouts::{CALL_TIMEOUT, LOGIN_TIMEOUT_SECS, SERVER_START_TIMEOUT},
 };
 

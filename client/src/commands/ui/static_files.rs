@@ -8,7 +8,7 @@ use axum::{
 };
 use include_dir::{Dir, include_dir};
 
-static PAGE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/ui/page");
+static PAGE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/commands/ui/page");
 /// The file at the path `/`, which has no other path.
 const INDEX_FILE: &str = "index.html";
 
