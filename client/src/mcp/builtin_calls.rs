@@ -47,7 +47,7 @@ pub(super) fn builtin_work(
     name: &str,
     arguments: Option<JsonObject>,
 ) -> Option<impl FnOnce(JobContext) -> JobFuture + use<>> {
-    let name = *builtins::BUILTIN_NAMES
+    let name = *builtins::BUILTIN_TOOLS
         .iter()
         .find(|known| **known == name)?;
     Some(move |job: JobContext| {

@@ -12,7 +12,7 @@ use super::{guide, meant_arguments::convert_arguments, run_texts::RunTexts};
 /// The kinds of a JSON value. Without a kind, some models pass an object as a JSON string.
 const ANY_KIND: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"];
 
-pub(super) const BUILTIN_NAMES: &[&str] = &[
+pub(super) const BUILTIN_TOOLS: &[&str] = &[
     "run",
     "search",
     "describe",
@@ -133,7 +133,7 @@ pub(super) struct DefinitionTexts {
 
 /// The definitions of all built-in tools.
 pub(super) fn builtin_definitions(texts: &DefinitionTexts) -> Vec<Tool> {
-    BUILTIN_NAMES
+    BUILTIN_TOOLS
         .iter()
         .filter_map(|name| builtin_definition(name, texts))
         .collect()
@@ -346,7 +346,7 @@ mod tests {
         texts.meta.insert("always".into(), true.into());
         let tools = builtin_definitions(&texts);
         assert!(tools.iter().all(|tool| tool.meta.is_some()));
-        assert_eq!(tools.len(), BUILTIN_NAMES.len());
+        assert_eq!(tools.len(), BUILTIN_TOOLS.len());
         for tool in &tools {
             assert!(tool.annotations.is_some() && tool.title.is_some());
             assert_eq!(tool.input_schema["additionalProperties"], false);

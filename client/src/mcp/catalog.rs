@@ -143,7 +143,7 @@ impl ToolCatalog {
     /// All tool names, for the error about an unknown tool.
     pub(super) fn known_names(&self) -> Vec<String> {
         let own = match self.0.show {
-            ServedTools::Programs => builtins::BUILTIN_NAMES,
+            ServedTools::Programs => builtins::BUILTIN_TOOLS,
             _ => &[],
         };
         let seen = self.seen();

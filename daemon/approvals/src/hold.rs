@@ -28,7 +28,7 @@ use mux_caller::{
 };
 use mux_journal::{RunJournal, history::HeldOwner};
 use mux_messages::ApprovalOver;
-use mux_settings::ApprovalTerms;
+use mux_settings::ApprovalSettings;
 
 /// The caller of a call that needs approval.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +204,7 @@ impl Approvals {
         outcome
     }
 
-    fn announce(&self, request: &ApprovalRequest, caller: &Caller, settings: &ApprovalTerms) {
+    fn announce(&self, request: &ApprovalRequest, caller: &Caller, settings: &ApprovalSettings) {
         if let Some(mailbox) = &caller.mailbox {
             mailbox.push_notice(ClientNotice::ApprovalAsked {
                 cause: caller.cause.clone(),

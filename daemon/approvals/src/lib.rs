@@ -72,7 +72,7 @@ pub use self::{
 use mux_audit::AuditLog;
 use mux_caller::RunAccess;
 use mux_journal::History;
-use mux_settings::ApprovalTerms;
+use mux_settings::ApprovalSettings;
 
 /// Files of the approvals, and whether to notify the desktop.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub struct Approvals {
     /// Runs that are about to save the approvals of the run that they resume.
     adopting: Mutex<HashSet<ApprovalOwner>>,
     /// `None` before the configuration was read.
-    settings: Mutex<Option<ApprovalTerms>>,
+    settings: Mutex<Option<ApprovalSettings>>,
     desktop: DesktopNotifier,
     has_desktop: bool,
     /// The audit log of answers.
@@ -144,16 +144,16 @@ impl Approvals {
         self.has_desktop
     }
 
-    pub fn set_settings(&self, settings: ApprovalTerms) {
+    pub fn set_settings(&self, settings: ApprovalSettings) {
         *self.settings.lock() = Some(settings);
     }
 
-    pub fn settings(&self) -> ApprovalTerms {
+    pub fn settings(&self) -> ApprovalSettings {
         self.configured_settings().unwrap_or_default()
     }
 
     /// The configured terms, once the configuration has been read.
-    fn configured_settings(&self) -> Option<ApprovalTerms> {
+    fn configured_settings(&self) -> Option<ApprovalSettings> {
         let settings = self.settings.lock();
         settings.clone()
     }

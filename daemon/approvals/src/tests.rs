@@ -202,9 +202,9 @@ async fn unanswered_call_is_pending_and_a_later_answer_is_used_once() {
         ask(&approvals, 1, &caller, None).await,
         Err(FaultKind::Pending)
     );
-    approvals.set_settings(ApprovalTerms {
+    approvals.set_settings(ApprovalSettings {
         keep: Duration::ZERO,
-        ..ApprovalTerms::default()
+        ..ApprovalSettings::default()
     });
     until(&approvals, 0).await;
     assert_eq!(records(&home), 0);
@@ -385,10 +385,10 @@ async fn ended_run_stays_saved_only_if_pending_and_can_be_resumed_once() {
 async fn held_calls_are_limited_in_total_and_per_run() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
-    approvals.set_settings(ApprovalTerms {
+    approvals.set_settings(ApprovalSettings {
         held: 2,
         held_per_run: 1,
-        ..ApprovalTerms::default()
+        ..ApprovalSettings::default()
     });
     let caller = caller(None);
     let run = run("r-1", None);

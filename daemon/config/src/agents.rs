@@ -26,7 +26,7 @@ pub struct AgentEntry {
     /// Paths that this agent gets as ordinary MCP tools.
     #[schemars(schema_with = "globs", extend("x-default" = "every server's `tools.direct`"))]
     pub direct: Option<Vec<String>>,
-    // Once read, these are the limits of `[limits]` with those of the agent.
+    // After reading, limits that the agent does not set have been filled in from `[limits]`.
     /// `wall`, `cpu`, `calls`, `calls_at_once`, `argument`, `console`, `source`, `emitted`, `timers`. The other limits
     /// are the same for all agents.
     #[schemars(extend("x-default" = "`[limits]`"))]

@@ -24,7 +24,7 @@ use tokio::{sync, task::spawn_blocking, time::timeout};
 
 use super::{
     denial_counts::{Denial, DenialCounts},
-    plan::SandboxGrants,
+    plan::ImplicitGrants,
 };
 
 /// How much of an error is searched for paths, in bytes.
@@ -74,7 +74,7 @@ impl DeniedFiles {
         &self,
         named: Vec<PathBuf>,
         sandbox: &ServerSandbox,
-        grants: &SandboxGrants,
+        grants: &ImplicitGrants,
     ) -> Vec<PathBuf> {
         if let Some(look) = &*self.last_look.lock()
             && look.named == named
@@ -113,7 +113,7 @@ impl DeniedFiles {
 pub fn ungranted_paths(
     mut paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
-    grants: &SandboxGrants,
+    grants: &ImplicitGrants,
 ) -> Vec<PathBuf> {
     let granted = granted_paths(sandbox, grants);
     paths.retain(|path| !is_below(path, &granted));
@@ -125,7 +125,7 @@ pub fn ungranted_paths(
 pub async fn denied_targets(
     paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
-    grants: &SandboxGrants,
+    grants: &ImplicitGrants,
 ) -> Vec<PathBuf> {
     let can_exist = |path: &Path| {
         let folder = path.parent().filter(|folder| folder.parent().is_some());
@@ -137,7 +137,7 @@ pub async fn denied_targets(
 async fn denied_where(
     mut paths: Vec<PathBuf>,
     sandbox: &ServerSandbox,
-    grants: &SandboxGrants,
+    grants: &ImplicitGrants,
     counts: impl Fn(&Path) -> bool + Send + 'static,
 ) -> Vec<PathBuf> {
     let granted = granted_paths(sandbox, grants);
@@ -162,7 +162,7 @@ async fn denied_where(
     }
 }
 
-fn granted_paths(sandbox: &ServerSandbox, grants: &SandboxGrants) -> Vec<PathBuf> {
+fn granted_paths(sandbox: &ServerSandbox, grants: &ImplicitGrants) -> Vec<PathBuf> {
     let granted = [
         &sandbox.read,
         &sandbox.write,
@@ -241,9 +241,9 @@ mod tests {
             read: vec![at("granted"), at("link")],
             ..ServerSandbox::default()
         };
-        let grants = SandboxGrants {
+        let grants = ImplicitGrants {
             program: vec![at("package")],
-            ..SandboxGrants::default()
+            ..ImplicitGrants::default()
         };
         let named = ["granted", "secret", "package", "missing", "real/file"].map(at);
         let error = format!("ENOENT: {named:?}");

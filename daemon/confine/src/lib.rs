@@ -84,7 +84,7 @@ pub use observed_command::{ObservedCommand, observe};
 #[cfg(target_os = "linux")]
 pub use observed_process::run_observed;
 pub use plan::{
-    ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, SandboxGrants, ServerCommand,
+    ConfineError, ConfineInputs, ConfinedCommand, ImplicitGrants, SandboxDirs, ServerCommand,
     confine, grants,
 };
 pub use private_folders::delete_unused_private_folders;

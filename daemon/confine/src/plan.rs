@@ -261,9 +261,9 @@ impl From<PathBuf> for VisiblePath {
 /// The size of a private /tmp, if the entry has no smaller limit of memory.
 const PRIVATE_TMP_BYTES: u64 = 256 << 20;
 
-/// The access that a sandbox grants in effect.
+/// What a sandbox contains in addition to the paths of its entry.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SandboxGrants {
+pub struct ImplicitGrants {
     /// Files of the system.
     pub system: Vec<PathBuf>,
     /// The server's program, with its package and its interpreter.
@@ -355,7 +355,7 @@ impl PlannedFiles {
 }
 
 /// The access that a server's sandbox would grant, or why the sandbox is not available. Reads the file system.
-pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
+pub fn grants(inputs: &ConfineInputs<'_>) -> Result<ImplicitGrants, ConfineError> {
     let planned = PlannedFiles::of(inputs)?;
     let ServerCommand { identity, dirs, .. } = &inputs.command;
     let granted = planned.of_entry();
@@ -364,7 +364,7 @@ pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError>
     let cache = package_cache(planned.kind).map(|cache| private.join(cache.folder));
     let tmp = (!inputs.support.bubblewrap.works()).then(|| private.join("tmp"));
     let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
-    Ok(SandboxGrants {
+    Ok(ImplicitGrants {
         system: system.filter(|path| path.exists()).collect(),
         program: planned
             .program
@@ -479,7 +479,8 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             command: utf8_words(command)?,
             args: utf8_words(bubblewrap::arguments(&visible))?,
         });
-        // The mounts decide which files are visible. This repeats which may be changed.
+        // The mounts limit what is visible, so Landlock lets everything be read. It limits writing once more, to the same
+        // paths.
         plan.read = vec!["/".into()];
         plan.write = own;
         plan.write

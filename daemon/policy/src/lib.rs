@@ -12,8 +12,9 @@
 //!   read a value, and `absolute_path` reads a Unix or Windows path.
 //!
 //! Denials of projects come first, then the agent's own list or, without one, the default list. A rule with an error
-//! denies. A path into the arguments leads to a value, to nothing, or astray. Because a value has several readings, a
-//! test is met, not met, or in doubt. An allow rule must be met for certain. Every other rule also applies in doubt.
+//! denies. A path into the arguments can find a value, find no member, or meet a value of another shape, such as a
+//! string where it expects a list. Because a value has several readings, a test is met, not met, or in doubt. An allow
+//! rule must be met for certain. Every other rule also applies in doubt.
 //!
 //! If no rule applies, a destructive tool needs approval only if the client said at the start that it can ask its user
 //! immediately, and in resumed runs. An MCP tool without annotations counts as not destructive.

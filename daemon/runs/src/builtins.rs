@@ -16,7 +16,7 @@ use super::run_context::RunContext;
 use mux_text::{did_you_mean::nearest, json_depth};
 
 /// Names of built-in functions, without `mux.`.
-const BUILTIN_NAMES: &[&str] = &[
+const DAEMON_FUNCTIONS: &[&str] = &[
     "catalog.namespaces",
     "catalog.tools",
     "describe",
@@ -78,7 +78,7 @@ fn unknown_builtin_fault(name: &str) -> Fault {
         format!("there is no function `mux.{shown}`"),
     );
     let names = || {
-        BUILTIN_NAMES
+        DAEMON_FUNCTIONS
             .iter()
             .chain(resources_and_prompts::RESOURCE_AND_PROMPT_NAMES)
             .copied()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mux_config::ApprovalsEntry;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ApprovalTerms {
+pub struct ApprovalSettings {
     /// How long a call is held for an answer before it fails.
     pub wait: Duration,
     /// The maximum number of calls that are held at the same time.
@@ -19,13 +19,13 @@ pub struct ApprovalTerms {
     pub desktop: Option<bool>,
 }
 
-impl Default for ApprovalTerms {
+impl Default for ApprovalSettings {
     fn default() -> Self {
         Self::of(&ApprovalsEntry::default())
     }
 }
 
-impl ApprovalTerms {
+impl ApprovalSettings {
     pub(super) fn of(entry: &ApprovalsEntry) -> Self {
         Self {
             wait: entry.wait.0,
@@ -47,16 +47,16 @@ mod tests {
     fn out_of_range_value_is_reported_and_default_is_used() {
         let resolved = |text: &str| {
             let config = Config::parse(&format!("[approvals]\n{text}"), "config.toml").unwrap();
-            (ApprovalTerms::of(&config.approvals), config.problems)
+            (ApprovalSettings::of(&config.approvals), config.problems)
         };
-        let (terms, problems) =
+        let (settings, problems) =
             resolved("wait = \"90s\"\nheld = 3\nlog = \"1MiB\"\ndesktop = false");
         assert_eq!(problems, []);
         assert_eq!(
-            (terms.wait, terms.held, terms.log),
+            (settings.wait, settings.held, settings.log),
             (Duration::from_secs(90), 3, 1 << 20)
         );
-        assert_eq!(terms.desktop, Some(false));
+        assert_eq!(settings.desktop, Some(false));
         for (text, part) in [
             (
                 "wait = \"2h\"",
@@ -66,12 +66,12 @@ mod tests {
             ("keep = \"soon\"", "approvals.keep"),
             ("log = \"1GiB\"", "approvals.log"),
         ] {
-            let (terms, problems) = resolved(text);
+            let (settings, problems) = resolved(text);
             assert!(
                 problems.len() == 1 && problems[0].message.contains(part),
                 "{problems:?}"
             );
-            assert_eq!(terms, ApprovalTerms::default());
+            assert_eq!(settings, ApprovalSettings::default());
         }
     }
 }

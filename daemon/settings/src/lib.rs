@@ -61,7 +61,7 @@ use mux_typegen::names::{is_reserved, is_server_name, spell};
 
 pub use self::{
     agents::{AgentView, AgentViews},
-    approvals::ApprovalTerms,
+    approvals::ApprovalSettings,
     audit::AuditRetention,
     check_mode::CheckModes,
     differences::{ConfigChanges, LoadedConfig},
@@ -71,7 +71,7 @@ pub use self::{
     remote::{NetworkSettings, NetworkVariable},
     results::ResultSettings,
     roots::RootsSetting,
-    sandbox::{SandboxGrant, SandboxSetting, ServerSandbox},
+    sandbox::{EntryPath, SandboxSetting, ServerSandbox},
     server::{OauthSettings, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint},
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
     settings_report::{HostDefaults, SettingRow},
@@ -101,7 +101,7 @@ pub struct Settings {
     pub sources: BTreeSet<String>,
     pub policy: PolicySet,
     pub limits: LimitSettings,
-    pub approvals: ApprovalTerms,
+    pub approvals: ApprovalSettings,
     /// Which runs are kept.
     pub history: HistorySettings,
     /// The run limits of each agent.
@@ -304,7 +304,7 @@ impl Settings {
             sources,
             policy,
             limits,
-            approvals: ApprovalTerms::of(&config.approvals),
+            approvals: ApprovalSettings::of(&config.approvals),
             history,
             runs,
             checks,
@@ -333,10 +333,10 @@ impl Settings {
 
 impl Settings {
     /// The paths that the sandboxes of servers grant. The caller checks whether they exist, because this may block.
-    pub fn sandbox_grants(&self) -> Vec<SandboxGrant> {
+    pub fn sandbox_grants(&self) -> Vec<EntryPath> {
         let grants = self
             .sandboxes()
-            .flat_map(|(server, sandbox)| SandboxGrant::all_of(server, sandbox));
+            .flat_map(|(server, sandbox)| EntryPath::all_of(server, sandbox));
         grants.collect()
     }
 

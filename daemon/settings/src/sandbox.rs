@@ -111,16 +111,16 @@ impl ServerSandbox {
     }
 }
 
-/// A path in the `sandbox` of a server, and its problem, if any.
+/// A path that the `sandbox` of a server grants.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SandboxGrant {
+pub struct EntryPath {
     pub server: String,
     /// `read` or `write`.
     key: &'static str,
     pub path: PathBuf,
 }
 
-impl SandboxGrant {
+impl EntryPath {
     pub(super) fn all_of<'a>(
         server: &'a str,
         sandbox: &'a ServerSandbox,

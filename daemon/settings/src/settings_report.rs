@@ -8,7 +8,7 @@ use mux_messages::{Setting, SettingSource};
 use mux_sandbox::ProgramLimits;
 use serde_json::{Value, json};
 
-use super::{AgentView, ApprovalTerms, Settings};
+use super::{AgentView, ApprovalSettings, Settings};
 use mux_config::{ConfigProblem, LineIndex, units::duration_text};
 
 /// One setting in the report.
@@ -128,17 +128,17 @@ impl ReportBuilder<'_> {
         }
     }
 
-    fn approvals(&mut self, terms: &ApprovalTerms, has_desktop: bool) {
+    fn approvals(&mut self, settings: &ApprovalSettings, has_desktop: bool) {
         for (name, value) in [
-            ("wait", time(terms.wait)),
-            ("held", json!(terms.held)),
-            ("held_per_run", json!(terms.held_per_run)),
-            ("keep", time(terms.keep)),
-            ("desktop", json!(terms.desktop.unwrap_or(has_desktop))),
+            ("wait", time(settings.wait)),
+            ("held", json!(settings.held)),
+            ("held_per_run", json!(settings.held_per_run)),
+            ("keep", time(settings.keep)),
+            ("desktop", json!(settings.desktop.unwrap_or(has_desktop))),
         ] {
             self.row(&["approvals", name], value);
         }
-        self.size(&["approvals", "log"], terms.log as u64);
+        self.size(&["approvals", "log"], settings.log as u64);
     }
 
     /// The settings that `[agents.NAME]` may override.

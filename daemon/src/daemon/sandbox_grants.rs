@@ -17,7 +17,7 @@ use tokio::{
 
 use mux_config::ConfigProblem;
 use mux_paths::resolved_path::{ResolvedPath, resolve};
-use mux_settings::{SandboxGrant, Settings};
+use mux_settings::{EntryPath, Settings};
 use mux_upstream::{ChangeableLink, WriteGrant, changeable_link};
 
 /// How long the file systems of granted paths may take to answer.
@@ -36,7 +36,7 @@ pub(super) async fn check_grants(settings: &Settings) -> CheckedGrants {
 }
 
 async fn resolve_grants(
-    grants: Vec<SandboxGrant>,
+    grants: Vec<EntryPath>,
     resolve: impl Fn(&Path) -> io::Result<ResolvedPath> + Clone + Send + 'static,
     limit: Duration,
 ) -> CheckedGrants {

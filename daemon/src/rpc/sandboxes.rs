@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use mux_audit::AdminEvent;
 use mux_catalog::Scope;
 use mux_proto::{self as wire, Kind};
-use mux_upstream::{ObservationError, SandboxGrants, Server};
+use mux_upstream::{ImplicitGrants, ObservationError, Server};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -35,7 +35,7 @@ pub(super) async fn profile(
         .and_then(|process| process.sandbox.sandbox());
     let (problem, grants) = match report.grants {
         Ok(grants) => (None, grants),
-        Err(problem) => (Some(problem), SandboxGrants::default()),
+        Err(problem) => (Some(problem), ImplicitGrants::default()),
     };
     Ok(wire::SandboxProfile {
         server: server.name().to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a path is only found where it begins with `mux`, or with a constant that is a part of `mux`.
 
-use mux_typegen::names::BUILTIN_NAMES;
+use mux_typegen::names::MUX_MEMBERS;
 
 use super::syntax_tree::{NameRole, SyntaxTree};
 
@@ -46,7 +46,7 @@ pub(super) fn called_function(tree: &SyntaxTree, call: usize) -> Option<Vec<Stri
 
 /// A function of `mux` itself, such as `mux.search`.
 pub(super) fn is_builtin(names: &[String]) -> bool {
-    matches!(names, [name] if BUILTIN_NAMES.contains(&name.as_str()))
+    matches!(names, [name] if MUX_MEMBERS.contains(&name.as_str()))
 }
 
 /// The names after `mux`, if the chain begins with `mux` or with a constant that is a part of it.
@@ -87,7 +87,7 @@ fn aliased_chain(tree: &SyntaxTree, name: &str) -> Option<Vec<String>> {
 fn tool_path(names: &[String]) -> Option<ToolCallPath> {
     let joined = names.join(".");
     let (server, tool) = joined.split_once('.')?;
-    (!BUILTIN_NAMES.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
+    (!MUX_MEMBERS.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
 }
 
 #[cfg(test)]

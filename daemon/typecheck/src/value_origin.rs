@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 
-use mux_typegen::names::BUILTIN_NAMES;
+use mux_typegen::names::MUX_MEMBERS;
 
 use super::{
     enclosing_call::mux_path,
@@ -258,7 +258,7 @@ fn learns_result(tree: &SyntaxTree, types: &str, names: &[String]) -> bool {
         return false;
     };
     // None of these has a type that could be wrong.
-    if BUILTIN_NAMES.contains(&server.as_str()) {
+    if MUX_MEMBERS.contains(&server.as_str()) {
         return false;
     }
     tree.count_search(types);

@@ -144,7 +144,7 @@ mod sharing;
 mod upstreams;
 
 pub use mux_confine::{
-    ChangeableLink, Denial, GrantRecord, SandboxDirs, SandboxGrants, WriteGrant, changeable_link,
+    ChangeableLink, Denial, GrantRecord, ImplicitGrants, SandboxDirs, WriteGrant, changeable_link,
 };
 
 pub use self::{

@@ -148,7 +148,7 @@ pub enum EventKind {
     Emitted {
         part: Held,
     },
-    /// The run resumes this one: so many of its calls had ended, and are not sent again.
+    /// The run resumes this one. This many of its calls had ended, and are not sent again.
     Resumed {
         run: String,
         calls: usize,
@@ -287,6 +287,7 @@ pub struct RunList {
     pub total: usize,
 }
 
+/// A run as it is listed. The history stores it as JSON, so a new field needs a default.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -36,8 +36,8 @@ const NAMED_FORMATS: &[&str] = &[
     "E.164",
 ];
 
-/// JSON Schema formats whose name says less than an example of the form.
-const TOLD_FORMATS: &[(&str, &str)] = &[
+/// JSON Schema formats of which the note shows the notation instead of the name.
+const NOTED_FORMATS: &[(&str, &str)] = &[
     ("date", "YYYY-MM-DD"),
     ("date-time", "ISO 8601"),
     ("time", "HH:MM:SS"),
@@ -52,14 +52,14 @@ pub(super) fn format_note(definitions: &[SchemaDefinition], member: &Member) -> 
     let doc = super::one_line::effective_doc(definitions, &member.doc, &member.ty);
     let tag = |name: &str| doc.tags.iter().find_map(|tag| tag_value(tag, name));
     let format = tag("@format").filter(|format| is_format_name(format));
-    let told = |format: &str| {
-        let known = TOLD_FORMATS.iter().find(|(name, _)| *name == format);
-        known.map_or_else(|| format.to_owned(), |(_, told)| (*told).to_owned())
+    let note = |format: &str| {
+        let known = NOTED_FORMATS.iter().find(|(name, _)| *name == format);
+        known.map_or_else(|| format.to_owned(), |(_, note)| (*note).to_owned())
     };
     let pattern = || tag("@pattern").filter(|pattern| is_short(pattern));
     let note = named_format(&doc.text)
         .map(str::to_owned)
-        .or_else(|| format.map(told))
+        .or_else(|| format.map(note))
         .or_else(|| pattern().map(std::borrow::ToOwned::to_owned))?;
     Some(format!(" /* {note} */"))
 }
@@ -178,8 +178,8 @@ mod tests {
         ] {
             let mut schema = schema;
             schema["type"] = "string".into();
-            let told = args(&json!({ "a": schema }));
-            assert_eq!(told, format!("{{ a: {shown} }}"), "{schema}");
+            let note = args(&json!({ "a": schema }));
+            assert_eq!(note, format!("{{ a: {shown} }}"), "{schema}");
         }
         for (schema, shown) in [
             (

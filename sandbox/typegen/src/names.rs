@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Members of `mux` that are not servers.
-pub const BUILTIN_NAMES: &[&str] = &[
+/// Members of `mux` that are not servers. Those with `$` are missing: no server can have such a name.
+pub const MUX_MEMBERS: &[&str] = &[
     "call",
     "catalog",
     "describe",
@@ -24,7 +24,7 @@ const OBJECT_PROPERTIES: &[&str] = &["then", "constructor", "__proto__"];
 
 /// Returns true if this name is reserved: no server or source may have it.
 pub fn is_reserved(name: &str) -> bool {
-    BUILTIN_NAMES.contains(&name) || OBJECT_PROPERTIES.contains(&name)
+    MUX_MEMBERS.contains(&name) || OBJECT_PROPERTIES.contains(&name)
 }
 
 /// Several names with one spelling: each is reachable only under its exact name.

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use mux_tests::mux_snapshot;
-use mux_typegen::names::{BUILTIN_NAMES, is_reserved, is_server_name};
+use mux_typegen::names::{MUX_MEMBERS, is_reserved, is_server_name};
 use serde_json::{Map, Value, json};
 
 use super::{contents, data, with_all, without_agents, write};
@@ -177,7 +177,7 @@ fn agents_import_leaves_unreadable_files_unchanged() {
 #[test]
 fn agents_import_renames_servers_with_invalid_names() {
     let env = without_agents();
-    let entries: Map<String, Value> = BUILTIN_NAMES
+    let entries: Map<String, Value> = MUX_MEMBERS
         .iter()
         .chain(&["my server", "@scope/x.y", "7zip", "größe"])
         .map(|name| {

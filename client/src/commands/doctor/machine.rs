@@ -34,16 +34,16 @@ const FAILING_MODES: &[&str] = &["disk_full", "read_only", "missing", "audit", "
 
 pub(super) fn check_machine(group: &mut CheckGroup, dirs: &Dirs, status: Option<&Status>) {
     let degraded = status.map_or(&[][..], |status| &status.degraded);
-    for strait in degraded {
-        let message = strait.message.clone();
-        let fix = strait.fix.clone();
-        if FAILING_MODES.contains(&strait.mode.as_str()) {
+    for condition in degraded {
+        let message = condition.message.clone();
+        let fix = condition.fix.clone();
+        if FAILING_MODES.contains(&condition.mode.as_str()) {
             group.fail(message, fix);
         } else {
             group.warn(message, fix);
         }
     }
-    let says = |mode: &str| degraded.iter().any(|strait| strait.mode == mode);
+    let says = |mode: &str| degraded.iter().any(|condition| condition.mode == mode);
     if !says("disk_full") {
         check_disk_space(group, dirs);
     }

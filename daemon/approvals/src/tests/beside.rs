@@ -6,9 +6,9 @@ use super::*;
 async fn successor_restores_approvals_only_after_their_runs_ended_in_the_predecessor() {
     let home = tempfile::tempdir().unwrap();
     let old = open(&home);
-    let settings = ApprovalTerms {
+    let settings = ApprovalSettings {
         wait: Duration::from_millis(1),
-        ..ApprovalTerms::default()
+        ..ApprovalSettings::default()
     };
     old.set_settings(settings);
     let caller = caller(None);

@@ -29,9 +29,9 @@ async fn made(approvals: &Arc<Approvals>, run: &Arc<RunJournal>, arguments: &str
 }
 
 fn soon(approvals: &Approvals) {
-    approvals.set_settings(ApprovalTerms {
+    approvals.set_settings(ApprovalSettings {
         wait: Duration::from_millis(1),
-        ..ApprovalTerms::default()
+        ..ApprovalSettings::default()
     });
 }
 
@@ -147,10 +147,10 @@ async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
     // The configuration was not read yet.
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
     let keep = |days: u64| {
-        approvals.set_settings(ApprovalTerms {
+        approvals.set_settings(ApprovalSettings {
             wait: Duration::from_millis(1),
             keep: Duration::from_secs(days * 24 * 3_600),
-            ..ApprovalTerms::default()
+            ..ApprovalSettings::default()
         });
     };
     keep(3);
@@ -181,9 +181,9 @@ async fn expired_approvals_are_removed_without_a_request() {
         Err(FaultKind::Pending)
     );
     assert_eq!(records(&home), 1);
-    approvals.set_settings(ApprovalTerms {
+    approvals.set_settings(ApprovalSettings {
         keep: Duration::ZERO,
-        ..ApprovalTerms::default()
+        ..ApprovalSettings::default()
     });
     while records(&home) > 0 {
         tokio::time::sleep(Duration::from_secs(1)).await;

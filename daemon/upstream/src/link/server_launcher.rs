@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_confine::{Denial, DiscardedFiles, EgressLease, SandboxGrants, unobserved};
+use mux_confine::{Denial, DiscardedFiles, EgressLease, ImplicitGrants, unobserved};
 use mux_keeper::KeptChild;
 use mux_messages::SandboxSuggestion;
 use mux_settings::ProcessServer;
@@ -135,7 +135,7 @@ pub struct SandboxState {
 pub struct SandboxReport {
     pub layers: Vec<&'static str>,
     /// The error says why the sandbox is not available.
-    pub grants: Result<SandboxGrants, String>,
+    pub grants: Result<ImplicitGrants, String>,
 }
 
 /// The reason a server cannot be observed.

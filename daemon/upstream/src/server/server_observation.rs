@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use futures::future::join_all;
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_confine::{
-    Denial, SandboxGrants, denied_targets, named_paths, ungranted_paths, unobserved,
+    Denial, ImplicitGrants, denied_targets, named_paths, ungranted_paths, unobserved,
 };
 use mux_messages::SandboxSuggestion;
 use mux_settings::{ProcessServer, SandboxNetwork, SandboxSetting, ServerEndpoint, ServerSandbox};
@@ -19,7 +19,7 @@ use crate::link::{LogStamp, ObservationError, SandboxReport, ServerLog};
 struct NamedPaths<'a> {
     named: Vec<PathBuf>,
     sandbox: &'a ServerSandbox,
-    grants: SandboxGrants,
+    grants: ImplicitGrants,
 }
 
 impl Server {

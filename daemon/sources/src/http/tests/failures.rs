@@ -168,7 +168,7 @@ async fn clock_is_paused_while_a_call_waits_for_the_rate() {
     };
     let (tell, mut received) = mpsc::unbounded_channel();
     let telling = CallProgress::new(limits, move |_, _, note| {
-        tell.send(note.to_owned()).unwrap()
+        tell.send(note.to_owned()).unwrap();
     });
     let second = tokio::spawn(async move { api.call(&get("/"), &telling).await });
     assert!(received.recv().await.unwrap().contains("rate = \"2/h\""));

@@ -193,7 +193,7 @@ async fn entry_state_survives_new_descriptions() {
         trace: None,
     };
     let telling = CallProgress::new(limits, move |_, _, note| {
-        tell.send(note.to_owned()).unwrap()
+        tell.send(note.to_owned()).unwrap();
     });
     let api = read();
     let fourth = tokio::spawn(async move { api.call(&asked, &telling).await });
