@@ -582,7 +582,7 @@ export type EventKind =
   | { console: { level: Level; text: string } }
   /** An image, audio or resource that the program emits besides its result, as a content block of MCP. */
   | { emitted: { part: Held } }
-  /** The run resumes this one: so many of its calls had ended, and are not sent again. */
+  /** The run resumes this one. This many of its calls had ended, and are not sent again. */
   | { resumed: { run: string; calls: number } }
   /** A call waits for approval, and the clocks of the run are paused. */
   | { approval_asked: ApprovalAsked }
@@ -1430,6 +1430,7 @@ export interface RunCounts {
   failed: number;
 }
 
+/** A run as it is listed. The history stores it as JSON, so a new field needs a default. */
 export interface RunInfo {
   run: string;
   state: RunState;

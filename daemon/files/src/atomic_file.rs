@@ -104,7 +104,7 @@ pub fn open(path: &Path, most: u64) -> io::Result<Option<File>> {
     };
     let meta = file.metadata()?;
     let wrong = if !meta.is_file() {
-        "it is not a regular file"
+        "it is not a regular file; remove it"
     } else if let Some(wrong) = regular_file::writable_by_others(&meta) {
         wrong
     } else if meta.len() > most {

@@ -141,6 +141,6 @@ fn open_plain_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::other("it is not a regular file"))
+        Err(io::Error::other("it is not a regular file; remove it"))
     }
 }
