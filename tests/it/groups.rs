@@ -80,7 +80,7 @@ fn flat_names_of_grouped_tools_work_with_a_warning() {
 #[test]
 fn unknown_server_accepts_any_group() {
     let env = home("");
-    // Servers that a program names literally are connected before it starts. This one is connected by the call.
+    // The checker connects to servers that a program names literally. This one is connected by the call.
     env.write_config(&format!(
         "{}{}",
         env.fixture("api", &["--dotted"]),

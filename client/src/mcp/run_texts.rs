@@ -110,7 +110,7 @@ fn server_names(inventory: &Inventory) -> Vec<String> {
     [&inventory.servers[..], &inventory.unknown].concat()
 }
 
-/// The names of servers, as many as fit, and the number of the others.
+/// Server names, as many as fit, and the number of the others.
 pub(super) fn names_within(names: &[String], max_chars: usize) -> String {
     if names.is_empty() {
         return "none yet".to_owned();

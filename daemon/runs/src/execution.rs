@@ -19,7 +19,7 @@ use super::{
     steps,
     tool_host::RunToolHost,
 };
-use crate::program_check::{CheckFindings, ProgramChecker};
+use crate::program_check::ProgramChecker;
 use mux_gateway::CallContext;
 use mux_journal::RunJournal;
 use mux_messages::{Error, EventKind, Held};
@@ -29,7 +29,7 @@ use mux_telemetry::trace::SpanKind;
 /// A run that is about to be executed.
 pub(super) struct Execution {
     pub(super) run: Arc<RunJournal>,
-    /// Without the names of servers and tools, unless it is a replay.
+    /// Without `names`, unless it is a replay.
     pub(super) request: RunRequest,
     /// The parsed program, if it is a step program.
     pub(super) plan: Option<Result<StepPlan, Fault>>,
@@ -86,27 +86,34 @@ impl Runs {
             RunContext::new(gateway, handles.clone(), call_context, Arc::clone(&writer));
         context.logs_builtins = is_recorded || is_replay;
         context.is_replay = is_replay;
+        let checks = checked_for.map(|agent| (&self.inspector, agent));
+        let checked = match (&plan, &checks) {
+            (None, Some((inspector, agent))) => {
+                check_types(
+                    inspector,
+                    agent.as_deref(),
+                    &request,
+                    &context,
+                    &run.cancellation,
+                )
+                .await
+            }
+            _ => Ok(Vec::new()),
+        };
+        // After the check, which asks servers that the program names.
         if !is_replay {
-            let scope = &context.call_context.scope;
-            let list = self
-                .inspector
-                .list_named_servers(&request.source, scope, &context.identity);
-            // The pool reports a cancellation.
-            _ = run.cancellation.run_until_cancelled(list).await;
-            request.names = self.global_names_json(scope);
+            request.names = self.global_names_json(&context.call_context.scope);
         }
         let names = is_recorded.then(|| request.names.clone());
-        let checks = checked_for.map(|agent| (&self.inspector, agent));
-        let outcome = match plan {
-            Some(plan) => match plan {
-                Ok(plan) => {
-                    steps::run_steps(plan, request, context, checks, &run.cancellation).await
-                }
-                Err(fault) => Err(fault),
-            },
-            None => {
-                self.run_in_isolate(request, context, checks, &run.cancellation)
-                    .await
+        let outcome = match (plan, checked) {
+            (Some(Ok(plan)), _) => {
+                steps::run_steps(plan, request, context, checks, &run.cancellation).await
+            }
+            (Some(Err(fault)), _) | (None, Err(fault)) => Err(fault),
+            (None, Ok(warnings)) => {
+                let host = Arc::new(RunToolHost::new(context));
+                let outcome = self.pool.run(request, host, &run.cancellation).await;
+                outcome.map_err(|fault| with_warning(fault, &warnings))
             }
         };
         let recording = names.map(|names| {
@@ -147,50 +154,37 @@ impl Runs {
         finish.set_outcome(outcome);
         failed
     }
+}
 
-    /// Runs a TypeScript program, after a type check if `checks` is set.
-    async fn run_in_isolate(
-        &self,
-        request: RunRequest,
-        context: RunContext,
-        checks: Option<(&ProgramChecker, Option<String>)>,
-        cancel: &CancellationToken,
-    ) -> Result<String, Fault> {
-        let mut warnings = Vec::new();
-        if let Some((inspector, agent)) = checks {
-            let viewer = context.first_viewer();
-            let span = context
-                .call_context
-                .caller
-                .trace
-                .begin_span(SpanKind::Internal, || "check".into());
-            let source = &request.source;
-            let agent = agent.as_deref();
-            let look =
-                inspector.check_before_run(source, agent, HintScope::All, &viewer, &request.turn);
-            let found = tokio::select! {
-                found = look => found,
-                // The pool reports the cancellation.
-                () = cancel.cancelled() => CheckFindings::default(),
-            };
-            let refusal = found.refusal();
-            span.end_with(|| refusal.as_ref().map(|fault| fault.kind.to_string()));
-            if let Some(refusal) = refusal {
-                info!(errors = found.errors.len(), "run refused");
-                return Err(refusal);
-            }
-            warnings.clone_from(&found.warnings);
-            if found.unchecked.is_some() || !found.warnings.is_empty() {
-                context.observer.writer().push(EventKind::Checked {
-                    warnings: found.warnings.into_iter().map(Error::from).collect(),
-                    unchecked: found.unchecked,
-                });
-            }
-        }
-        let host = Arc::new(RunToolHost::new(context));
-        let outcome = self.pool.run(request, host, cancel).await;
-        outcome.map_err(|fault| with_warning(fault, &warnings))
+/// Checks the types of a TypeScript program. Returns its warnings, or the error that keeps it from running.
+async fn check_types(
+    inspector: &ProgramChecker,
+    agent: Option<&str>,
+    request: &RunRequest,
+    context: &RunContext,
+    cancel: &CancellationToken,
+) -> Result<Vec<Fault>, Fault> {
+    let viewer = context.first_viewer();
+    let trace = &context.call_context.caller.trace;
+    let span = trace.begin_span(SpanKind::Internal, || "check".into());
+    let source = &request.source;
+    let check = inspector.check_before_run(source, agent, HintScope::All, &viewer, &request.turn);
+    // The pool reports the cancellation.
+    let found = cancel.run_until_cancelled(check).await.unwrap_or_default();
+    let refusal = found.refusal();
+    span.end_with(|| refusal.as_ref().map(|fault| fault.kind.to_string()));
+    if let Some(refusal) = refusal {
+        info!(errors = found.errors.len(), "run refused");
+        return Err(refusal);
     }
+    let warnings = found.warnings.clone();
+    if found.unchecked.is_some() || !warnings.is_empty() {
+        context.observer.writer().push(EventKind::Checked {
+            warnings: found.warnings.into_iter().map(Error::from).collect(),
+            unchecked: found.unchecked,
+        });
+    }
+    Ok(warnings)
 }
 
 /// True if the pending approvals of a failed run stay pending. Those of a resumed run stay if the failure is not the

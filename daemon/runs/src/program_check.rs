@@ -135,8 +135,6 @@ impl ProgramChecker {
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
             CheckMode::Off => CheckFindings::not_checked(&CHECK_OFF),
             _ => {
-                self.list_named_servers(&source, &viewer.scope, &viewer.identity)
-                    .await;
                 let checked = self.check_types(&source, HintScope::All, viewer, turn);
                 checked.await.inspection
             }
@@ -153,7 +151,12 @@ impl ProgramChecker {
         viewer: &ToolViewer,
         turn: &QueueKey,
     ) -> CompilerFindings {
-        match self.run_compiler(source, viewer, turn).await {
+        let mut found = self.run_compiler(source, viewer, turn).await;
+        // Without a type checker there is no need to list tools.
+        if found.is_ok() && self.list_named_servers(source, viewer).await {
+            found = self.run_compiler(source, viewer, turn).await;
+        }
+        match found {
             Ok(diagnostics) => self.report_diagnostics(&diagnostics, viewer, hints),
             Err(unchecked) => {
                 debug!(%unchecked, "a program runs unchecked");
@@ -205,25 +208,22 @@ impl ProgramChecker {
     }
 
     /// Lists the tools of servers that the program names and whose tools are unknown: the program would have to wait
-    /// for them anyway. A call reports why a server cannot be reached.
-    pub(crate) async fn list_named_servers(
-        &self,
-        source: &str,
-        scope: &Scope,
-        identity: &CallerIdentity,
-    ) {
+    /// for them anyway. Returns true if any server answered.
+    async fn list_named_servers(&self, source: &str, viewer: &ToolViewer) -> bool {
         let named = |server: &Arc<Server>| {
             let name = server.name();
             server.definition().is_ok()
                 && server.tools().is_none()
                 && (contains_word(source, name) || contains_word(source, &spell(name)))
         };
-        let servers = self.upstreams.visible_servers(scope);
+        let servers = self.upstreams.visible_servers(&viewer.scope);
         let unlisted = servers.into_iter().filter(named);
-        join_all(unlisted.map(|server| async move {
-            drop(timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(identity)).await);
-        }))
-        .await;
+        let asked = unlisted.map(|server| async move {
+            // Tools of an unreachable server stay unknown. A call reports why.
+            let session = timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(&viewer.identity));
+            matches!(session.await, Ok(Ok(_)))
+        });
+        join_all(asked).await.contains(&true)
     }
 
     fn checks(&self) -> MutexGuard<'_, CheckModes> {

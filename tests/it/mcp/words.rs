@@ -182,6 +182,7 @@ fn used_tool_keeps_its_signature_in_a_partial_inventory() {
         first.call("call", json!({ "path": name, "args": { "lines": 0 } }));
         drop(first);
         env.stop();
+        env.mux(["tools", "--limit", "0"]).ok();
         let output = described(&mut agent(&env));
         assert!(
             output.contains(begins) && output.contains(&line),

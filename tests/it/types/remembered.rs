@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, env::compiler};
 use serde_json::json;
 
 #[test]
@@ -39,10 +39,13 @@ fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
 
 #[test]
 fn first_program_that_names_a_server_sees_all_its_tools() {
-    let env = TestEnv::with_fixtures(&[
-        ("fix", &["--slow-start", "300"]),
-        ("other", &["--slow-start", "300"]),
-    ]);
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "[check]\ntsc = {:?}\n{}{}",
+        compiler(),
+        env.fixture("fix", &["--slow-start", "300"]),
+        env.fixture("other", &["--slow-start", "300"])
+    ));
     let keys = "return [Object.keys(mux.fix).includes('echo'), 'echo' in mux.fix, typeof an_other]";
     let seen = env.result(keys);
     assert_eq!(seen, json!([true, true, "undefined"]));

@@ -15,7 +15,7 @@ pub fn collect_known_secrets(upstreams: &Upstreams) -> KnownSecrets {
         match server
             .definition()
             .as_ref()
-            .map(|definition| &definition.link)
+            .map(|definition| &definition.endpoint)
         {
             Ok(ServerEndpoint::Process(process)) => found.extend(&process.hidden),
             Ok(ServerEndpoint::Remote(remote)) => found.extend(&remote.known_secrets()),
