@@ -369,7 +369,7 @@ mod tests {
             .unwrap()
             .definition
             .unwrap()
-            .link
+            .endpoint
         {
             ServerEndpoint::Remote(remote) => remote,
             other => panic!("{other:?}"),

@@ -126,7 +126,7 @@ impl PinKey {
     /// Uses the configuration as written: an expanded variable may be a secret, or change.
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
         let digest = Digest::new().text(name);
-        let digest = match &definition.link {
+        let digest = match &definition.endpoint {
             ServerEndpoint::Process(process) => {
                 let written = process.written.iter();
                 written.fold(digest.text("command"), |digest, word| digest.text(word))

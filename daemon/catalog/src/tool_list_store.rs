@@ -36,7 +36,7 @@ impl ListKey {
         let digest = Digest::new()
             .bytes(&TOOL_LIST_FORMAT.to_le_bytes())
             .text(name);
-        let digest = match &definition.link {
+        let digest = match &definition.endpoint {
             ServerEndpoint::Process(process) => {
                 let digest = digest
                     .text(&process.command)

@@ -24,7 +24,7 @@ pub(super) fn refuse_contradictions(
         };
         let definition = servers.get_mut(name).map(|server| &mut server.definition);
         if let Some(Ok(known)) = definition.as_deref() {
-            let account = known.link.account().unwrap_or_default().to_owned();
+            let account = known.endpoint.account().unwrap_or_default().to_owned();
             let problem = format!(
                 "account = {account:?} of this `url` is in [servers.{earlier}] with another {key}: name another account, or \
                  write the same `oauth`"
@@ -37,7 +37,7 @@ pub(super) fn refuse_contradictions(
 }
 
 fn remote(server: &ServerSettings) -> Option<&RemoteServer> {
-    match &server.definition.as_ref().ok()?.link {
+    match &server.definition.as_ref().ok()?.endpoint {
         ServerEndpoint::Remote(remote) => Some(remote),
         ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => None,
     }

@@ -207,7 +207,7 @@ fn changed_keys(old: &ServerSettings, new: &ServerSettings) -> Vec<String> {
 }
 
 fn definition_changes(old: &ServerDefinition, new: &ServerDefinition) -> Vec<String> {
-    let mut keys = match (&old.link, &new.link) {
+    let mut keys = match (&old.endpoint, &new.endpoint) {
         (ServerEndpoint::Process(old), ServerEndpoint::Process(new)) => process_changes(old, new),
         (ServerEndpoint::Remote(old), ServerEndpoint::Remote(new)) => remote_changes(old, new),
         (ServerEndpoint::Source(old), ServerEndpoint::Source(new)) => source_changes(old, new),

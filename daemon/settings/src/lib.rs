@@ -166,7 +166,7 @@ impl ServerSettings {
 
     /// The problem of a `command` that is a whole command line. A path may have spaces.
     fn command_problem(&self) -> Option<ConfigProblem> {
-        let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.link else {
+        let ServerEndpoint::Process(process) = &self.definition.as_ref().ok()?.endpoint else {
             return None;
         };
         let program = process.written.first()?.split_whitespace().next()?;
@@ -352,7 +352,7 @@ impl Settings {
     fn sandboxes(&self) -> impl Iterator<Item = (&str, &ServerSandbox)> {
         self.servers.values().filter_map(|server| {
             let definition = server.definition.as_ref().ok()?;
-            let sandbox = match &definition.link {
+            let sandbox = match &definition.endpoint {
                 ServerEndpoint::Process(process) => process.sandbox.sandbox(),
                 ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => None,
             };
@@ -486,8 +486,8 @@ mod tests {
         let environment = Environment::of([("HOME".into(), "/home/me".into())]);
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
         let a = settings.servers["a"].definition.as_ref().unwrap();
-        assert_eq!(a.link.shown(), "${HOME}/bin/x \"a b\"");
-        let ServerEndpoint::Process(process) = &a.link else {
+        assert_eq!(a.endpoint.shown(), "${HOME}/bin/x \"a b\"");
+        let ServerEndpoint::Process(process) = &a.endpoint else {
             panic!("{a:?}");
         };
         assert_eq!(process.command, "/home/me/bin/x");

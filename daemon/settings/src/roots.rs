@@ -28,12 +28,12 @@ pub enum RootsSetting {
 impl RootsSetting {
     pub(super) fn resolve(
         entry: Option<&RootsEntry>,
-        link: &ServerEndpoint,
+        endpoint: &ServerEndpoint,
         environment: &Environment,
         home: &Path,
     ) -> Result<Self, EntryError> {
         match entry {
-            None => Ok(Self::infer_roots(link)),
+            None => Ok(Self::infer_roots(endpoint)),
             Some(RootsEntry::Workspace) => Ok(Self::Workspace),
             Some(RootsEntry::Off) => Ok(Self::Off),
             Some(RootsEntry::Directories(directories)) => {
@@ -48,8 +48,8 @@ impl RootsSetting {
         }
     }
 
-    fn infer_roots(link: &ServerEndpoint) -> Self {
-        match link {
+    fn infer_roots(endpoint: &ServerEndpoint) -> Self {
+        match endpoint {
             ServerEndpoint::Process(process) if has_directories(process) => Self::Off,
             _ => Self::Workspace,
         }

@@ -204,7 +204,7 @@ mod tests {
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
         let problems = settings.problems.iter().map(ToString::to_string).collect();
         let definition = settings.servers["a"].definition.clone();
-        let setting = definition.map(|definition| match definition.link {
+        let setting = definition.map(|definition| match definition.endpoint {
             ServerEndpoint::Process(process) => process.sandbox,
             _ => panic!("{text}"),
         });

@@ -27,7 +27,7 @@ use mux_config::{
 /// Everything that determines a server's sessions. Equal definitions share sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerDefinition {
-    pub link: ServerEndpoint,
+    pub endpoint: ServerEndpoint,
     /// Globs of tool names that are not offered.
     pub exclude: Vec<String>,
     pub overrides: ToolOverrides,
@@ -220,9 +220,10 @@ impl ServerDefinition {
             results: defaults.results.of_entry(entry.fence, entry.secrets),
             era: entry.era,
             has_history: entry.history.unwrap_or(true),
-            link: endpoint,
+            endpoint,
         };
-        if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
+        if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) =
+            (this.era, &this.endpoint)
             && remote.transport == Some(RemoteTransport::Sse)
         {
             return Err("transport = \"sse\" does not support era = \"2026-07-28\"".into());

@@ -153,7 +153,7 @@ impl ReportBuilder<'_> {
         let rules = settings.policy.of(agent, &[]).own.rules().iter();
         let rules: Vec<String> = rules.map(|rule| rule.summary()).collect();
         self.overridable("policy", "", &["policy"], json!(rules));
-        // `direct` may also come from the entries of servers.
+        // `direct` may also come from server entries.
         if let Some(row) = self
             .rows
             .iter_mut()

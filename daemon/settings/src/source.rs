@@ -137,7 +137,7 @@ impl ServerDefinition {
             results: defaults.results.of_entry(entry.fence, entry.secrets),
             era: None,
             roots: RootsSetting::Off,
-            link: ServerEndpoint::Source(resolve_source(entry, environment, home)?),
+            endpoint: ServerEndpoint::Source(resolve_source(entry, environment, home)?),
         })
     }
 }
@@ -270,7 +270,7 @@ mod tests {
              auth = { key = \"${TOKEN}\", login = { username = \"u\", password = \"${TOKEN}\" } }\n",
         )
         .unwrap();
-        let ServerEndpoint::Source(source) = &definition.link else {
+        let ServerEndpoint::Source(source) = &definition.endpoint else {
             panic!("{definition:?}");
         };
         assert_eq!(
@@ -286,7 +286,7 @@ mod tests {
         let definition = resolve(
             "[sources.a]\nopenapi = \"x\"\norigins = [\"HTTPS://Up.Example:443/\", \"http://h:8080\"]\n",
         );
-        let ServerEndpoint::Source(source) = definition.unwrap().link else {
+        let ServerEndpoint::Source(source) = definition.unwrap().endpoint else {
             panic!("no source");
         };
         assert_eq!(source.origins, ["https://up.example", "http://h:8080"]);
@@ -347,7 +347,7 @@ mod tests {
         .unwrap();
         let settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
         let command = settings.servers["a"].definition.as_ref().unwrap();
-        assert!(matches!(command.link, ServerEndpoint::Process(_)));
+        assert!(matches!(command.endpoint, ServerEndpoint::Process(_)));
         assert!(
             settings.problems[0].message.contains("[sources.a]"),
             "{:?}",

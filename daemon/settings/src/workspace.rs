@@ -14,7 +14,7 @@ impl ServerDefinition {
     /// Returns true if the sessions differ by workspace.
     pub fn uses_workspace(&self) -> bool {
         let holds = |text: &Secret| text.expose().contains(WORKSPACE_PLACEHOLDER);
-        match &self.link {
+        match &self.endpoint {
             ServerEndpoint::Process(process) => {
                 process.command.contains(WORKSPACE_PLACEHOLDER)
                     || process.args.iter().chain(process.env.values()).any(holds)
@@ -51,7 +51,7 @@ impl ServerDefinition {
                 *path = PathBuf::from(text.replace(WORKSPACE_PLACEHOLDER, &here));
             }
         };
-        match &mut this.link {
+        match &mut this.endpoint {
             ServerEndpoint::Process(process) => {
                 process.command = process.command.replace(WORKSPACE_PLACEHOLDER, &here);
                 process.args.iter_mut().for_each(fill);

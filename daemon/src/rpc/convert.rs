@@ -112,9 +112,9 @@ pub(super) async fn server_info(
     let summary = described.iter();
     warnings.extend(summary.flat_map(|summary| sources::source_warnings(summary, server.name())));
     if let Ok(definition) = server.definition() {
-        info.command = definition.link.shown();
-        info.account = definition.link.account().map(str::to_owned);
-        if definition.link.has_secret_arguments() {
+        info.command = definition.endpoint.shown();
+        info.account = definition.endpoint.account().map(str::to_owned);
+        if definition.endpoint.has_secret_arguments() {
             warnings.push(ServerWarningCode::SecretInArgs.warning(SECRET_IN_ARGS));
         }
     }

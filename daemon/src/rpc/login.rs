@@ -142,8 +142,8 @@ fn remotes_that_share(daemon: &Daemon) -> Vec<RemoteServer> {
 fn login_remote(server: &Server, connection: &ConnectionState) -> Result<RemoteServer, AuthError> {
     let definition = server.definition().as_ref();
     let link = definition.map(|known| match connection.identity().workspace {
-        Some(workspace) => known.in_workspace(&workspace).link,
-        None => known.link.clone(),
+        Some(workspace) => known.in_workspace(&workspace).endpoint,
+        None => known.endpoint.clone(),
     });
     match link {
         Ok(ServerEndpoint::Remote(remote))

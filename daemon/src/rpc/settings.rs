@@ -78,7 +78,7 @@ fn server_rows(daemon: &Daemon, connection: &ConnectionState) -> Vec<wire::Setti
     let own = all.iter().map(|server| {
         let project = server.project();
         let shown = match server.definition() {
-            Ok(definition) => definition.link.shown(),
+            Ok(definition) => definition.endpoint.shown(),
             Err(problem) => format!("cannot be used: {problem}"),
         };
         wire::Setting {

@@ -173,7 +173,7 @@ impl Server {
     /// How the server is reached. `None` if its entry cannot be used.
     pub fn endpoint(&self) -> Option<&ServerEndpoint> {
         let definition = self.definition.as_ref().ok();
-        definition.map(|definition| &definition.link)
+        definition.map(|definition| &definition.endpoint)
     }
 
     pub fn process(&self) -> Option<&ProcessServer> {

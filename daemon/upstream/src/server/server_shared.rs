@@ -83,7 +83,7 @@ impl ServerShared {
                 .map(Arc::new),
             ..LatestSessionFacts::default()
         };
-        let elsewhere = !matches!(definition.link, ServerEndpoint::Process(_));
+        let elsewhere = !matches!(definition.endpoint, ServerEndpoint::Process(_));
         let server_shared = Arc::new(Self {
             name: name.to_owned(),
             identity,
@@ -233,7 +233,7 @@ impl ServerShared {
 
     /// True if the user has signed in at the server, or has to.
     pub(super) fn has_login(&self) -> bool {
-        let ServerEndpoint::Remote(remote) = &self.definition.link else {
+        let ServerEndpoint::Remote(remote) = &self.definition.endpoint else {
             return false;
         };
         let account = self.context.auth.account(remote);

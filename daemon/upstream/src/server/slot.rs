@@ -125,7 +125,7 @@ impl Slot {
         };
         let owner = SlotOwner {
             slot: Arc::clone(self),
-            pinged: matches!(definition.link, ServerEndpoint::Process(_)),
+            pinged: matches!(definition.endpoint, ServerEndpoint::Process(_)),
             definition,
             breaker,
             phase: SlotPhase::Closed,

@@ -64,7 +64,7 @@ impl Session {
         handed: HandedSession,
     ) -> Result<Arc<Self>, OpenError> {
         let connector = SessionConnector::new(inputs);
-        let ServerEndpoint::Process(process) = &inputs.definition.link else {
+        let ServerEndpoint::Process(process) = &inputs.definition.endpoint else {
             handed.stop_process();
             return Err(OpenError::Failed("it is no longer a process".into()));
         };
@@ -99,7 +99,7 @@ impl Session {
             slot_shared,
             ..
         } = inputs;
-        let remote = match &definition.link {
+        let remote = match &definition.endpoint {
             ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => {
                 let transport = RemoteTransport::StreamableHttp;
                 let opened = connector.connect_over(transport).await;
@@ -200,7 +200,7 @@ impl<'a> SessionConnector<'a> {
             ..
         } = self.inputs;
         let stamp = LogStamp::of(in_flight);
-        match &definition.link {
+        match &definition.endpoint {
             ServerEndpoint::Process(process) => {
                 let name = &catalog_entry.name;
                 ServerLink::start_server(name, process, launcher, identity, stamp).await
@@ -235,11 +235,11 @@ impl<'a> SessionConnector<'a> {
             return self.connect_in_era(era, transport).await;
         }
         // HTTP+SSE exists only in the legacy era, and an in-process source needs no probe.
-        let known = match (transport, &definition.link) {
+        let known = match (transport, &definition.endpoint) {
             (RemoteTransport::Sse, _) | (_, ServerEndpoint::Source(_)) => Some(ProtocolEra::Legacy),
             (RemoteTransport::StreamableHttp, _) => catalog_entry.era(),
         };
-        let remote = !matches!(definition.link, ServerEndpoint::Process(_));
+        let remote = !matches!(definition.endpoint, ServerEndpoint::Process(_));
         let knowledge = match known {
             Some(ProtocolEra::Modern) => {
                 let longest = if remote {

@@ -94,7 +94,7 @@ impl HandedSession {
 
 /// The fingerprint of a process's definition. `None` if the server is not a process.
 pub(crate) fn process_fingerprint(definition: &ServerDefinition) -> Option<String> {
-    let ServerEndpoint::Process(process) = &definition.link else {
+    let ServerEndpoint::Process(process) = &definition.endpoint else {
         return None;
     };
     let path = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();

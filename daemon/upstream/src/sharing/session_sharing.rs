@@ -140,7 +140,7 @@ impl SessionSharing {
 }
 
 fn known_single_project_reason(definition: &ServerDefinition) -> Option<&'static str> {
-    let ServerEndpoint::Process(process) = &definition.link else {
+    let ServerEndpoint::Process(process) = &definition.endpoint else {
         return None;
     };
     let program = process.command.rsplit(['/', '\\']).next()?;

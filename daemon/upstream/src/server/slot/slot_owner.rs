@@ -256,7 +256,7 @@ impl SlotOwner {
                 warn!(problem, "the server cannot be started");
                 let fault = Err(unavailable::start_failed_fault(
                     &self.slot.server_shared,
-                    &self.definition.link,
+                    &self.definition.endpoint,
                     &error,
                 ));
                 // The server works, and is available as soon as the user has signed in.

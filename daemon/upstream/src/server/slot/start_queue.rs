@@ -79,7 +79,7 @@ pub(super) async fn start_session(
             }
         }
     }
-    match definition.link {
+    match definition.endpoint {
         ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => opening.await,
         ServerEndpoint::Process(_) => {
             let opening = async {

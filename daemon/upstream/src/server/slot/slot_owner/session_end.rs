@@ -71,7 +71,7 @@ impl SlotOwner {
     }
 
     fn restarts_in_background(&self) -> bool {
-        let is_process = matches!(self.definition.link, ServerEndpoint::Process(_));
+        let is_process = matches!(self.definition.endpoint, ServerEndpoint::Process(_));
         is_process && self.definition.start != StartMode::Lazy
     }
 
