@@ -32,7 +32,7 @@ impl Predecessor {
         match *self {}
     }
 
-    pub(crate) async fn ready(&mut self, _: &IncomingSessions) -> Result<(), HandoverError> {
+    pub(crate) async fn ready(&mut self, _: &IncomingSessions) -> Result<u64, HandoverError> {
         match *self {}
     }
 
