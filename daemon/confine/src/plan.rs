@@ -261,7 +261,7 @@ impl From<PathBuf> for VisiblePath {
 /// The size of a private /tmp, if the entry has no smaller limit of memory.
 const PRIVATE_TMP_BYTES: u64 = 256 << 20;
 
-/// What a sandbox contains in addition to the paths of its entry.
+/// The contents of a sandbox besides the paths of its entry.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ImplicitGrants {
     /// Files of the system.

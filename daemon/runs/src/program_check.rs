@@ -27,7 +27,7 @@ use mux_upstream::{CallerIdentity, Server, Upstreams};
 const PROGRAM_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 const CHECK_OFF: &str = "the check is off: `[check] mode` in config.toml turns it on";
 
-/// What a caller sees of tools, and as whom it opens sessions.
+/// A caller as the catalog and the sessions know it: visible tools, and the identity for sessions.
 #[derive(Clone, Debug)]
 pub struct ToolViewer {
     pub scope: Arc<Scope>,

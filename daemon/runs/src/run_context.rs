@@ -67,7 +67,7 @@ impl RunContext {
         }
     }
 
-    /// What the run's agent sees in a scope.
+    /// The tools that the run's agent sees in a scope.
     pub(super) fn viewer_in(&self, scope: Arc<Scope>) -> ToolViewer {
         let origin = &self.call_context.caller.origin;
         ToolViewer {
@@ -77,7 +77,7 @@ impl RunContext {
         }
     }
 
-    /// What the run's agent saw when the run was started.
+    /// The tools that the run's agent saw when the run was started.
     pub(super) fn first_viewer(&self) -> ToolViewer {
         self.viewer_in(Arc::clone(&self.call_context.scope))
     }

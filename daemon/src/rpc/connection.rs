@@ -203,7 +203,7 @@ impl ConnectionState {
         self.daemon.gateway.scope(self.agent(), &self.workplace())
     }
 
-    /// What the client sees of tools.
+    /// The tools that the client sees.
     pub(super) fn viewer(&self) -> ToolViewer {
         let scope = self.scope();
         ToolViewer {

@@ -41,7 +41,7 @@ pub(super) struct PoolState {
     queue: FairQueue<QueuedRun>,
     load: DemandPeak,
     pub(super) bounds: PoolLimits,
-    /// What starts and ends of processes have shown. The current numbers of workers and runs are not counted in it.
+    /// Known from starts and ends of processes. The current numbers of workers and runs are not counted in it.
     pub(super) known: PoolStatus,
     /// Failed starts since the last successful start, and the time of the first of them.
     failed_starts: u32,

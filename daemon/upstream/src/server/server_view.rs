@@ -22,7 +22,7 @@ use mux_wire::Fault;
 /// A snapshot of a server over all its sessions.
 #[derive(Clone, Debug, Default)]
 pub struct ServerView {
-    /// What clients may know, without the facts of its definition and its login. The reasons may quote the server's
+    /// The public part, without the facts of its definition and its login. The reasons may quote the server's
     /// output.
     pub info: ServerInfo,
     /// The tools of the latest session, which may have been opened by another daemon.
