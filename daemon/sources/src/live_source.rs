@@ -261,7 +261,8 @@ impl LiveSource {
             let (source, seen) = of_kept(&self.config, &self.origin, &mut kept).await?;
             *self.seen.lock() = seen;
             let before = self.current.send_replace(Arc::clone(&source));
-            let (old, new) = (before.report(), source.report());
+            let old = before.report();
+            let new = source.report();
             let compare = move || Ok(changed_functions(&*before, &*source));
             let notes = new.notes.iter().filter(|note| !old.notes.contains(note));
             RefreshedSource {

@@ -13,7 +13,7 @@ pub struct RunMeters(Mutex<RunCounts>);
 
 #[derive(Clone, Debug)]
 pub struct RunCounts {
-    /// Without those that have not ended.
+    /// `running` is not counted here.
     pub runs: RunMetrics,
     /// How long programs waited for a worker.
     pub worker_wait: Histogram,
